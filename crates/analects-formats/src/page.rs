@@ -22,6 +22,7 @@
 //! - Documents, encrypted thoughts and unknown blocks are only named.
 
 use analects_core::{Block, Body, Content, History, Image, Message, Source, ToolResult};
+use jiff::tz::TimeZone;
 
 use crate::Loss;
 use crate::chatmd;
@@ -63,8 +64,11 @@ impl Format for MarkdownPageFormat {
         self.first_pass(options).map(BufferedWriter::boxed)
     }
 
-    fn first_pass(&self, _: &WriteOptions) -> Option<Box<dyn FirstPass>> {
-        Some(RevisionPass::boxed(PageWriter { is_started: false }))
+    fn first_pass(&self, options: &WriteOptions) -> Option<Box<dyn FirstPass>> {
+        Some(RevisionPass::boxed(PageWriter {
+            is_started: false,
+            zone: options.zone.clone(),
+        }))
     }
 }
 
@@ -72,13 +76,15 @@ impl Format for MarkdownPageFormat {
 struct PageWriter {
     /// Whether anything was written.
     is_started: bool,
+    /// The zone of the times.
+    zone: TimeZone,
 }
 
 impl FormatWriter for PageWriter {
     fn push(&mut self, message: &Message, out: &mut WriteOutput) {
         let section = match &message.body {
             Body::State(_) => title_section(message),
-            _ => message_section(message, &mut out.losses),
+            _ => message_section(message, &self.zone, &mut out.losses),
         };
         let Some(section) = section else {
             let name = Some(message.body.type_name()).filter(|name| !name.is_empty());
@@ -116,9 +122,9 @@ fn title_section(message: &Message) -> Option<String> {
 }
 
 /// Writes a message under its heading; `None` for a message that is not shown.
-fn message_section(message: &Message, losses: &mut Vec<Loss>) -> Option<String> {
+fn message_section(message: &Message, zone: &TimeZone, losses: &mut Vec<Loss>) -> Option<String> {
     let body = PageBody { message, losses }.body()?;
-    let mut section = heading(message);
+    let mut section = heading(message, zone);
     if !body.is_empty() {
         section.push('\n');
         section.push_str(&body);
@@ -127,13 +133,14 @@ fn message_section(message: &Message, losses: &mut Vec<Loss>) -> Option<String> 
 }
 
 /// Writes the heading: the author, the model, the time, and remarks.
-fn heading(message: &Message) -> String {
+fn heading(message: &Message, zone: &TimeZone) -> String {
     let mut notes: Vec<String> = Vec::new();
     if let Some(author) = message.author.as_deref().or(message.model.as_deref()) {
         notes.push(one_line(author));
     }
     if let Some(time) = message.created_at {
-        notes.push(time.strftime("%Y-%m-%d %H:%M:%S").to_string());
+        let local = time.to_zoned(zone.clone());
+        notes.push(local.strftime("%Y-%m-%d %H:%M:%S").to_string());
     }
     if let Some(agent) = &message.agent_id {
         notes.push(format!("side chain {}", one_line(agent)));

@@ -25,6 +25,7 @@ use analects_store::{
     QuestionCell, RecoveredAnswer, StoreError, StoreFolders,
 };
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 use crate::agents::is_askable;
 use crate::conversation::as_single_summary;
@@ -48,6 +49,8 @@ pub struct FileConversation {
     place: Option<AnswerDestination>,
     /// How much detail the file holds about an answer.
     detail: AnswerDetail,
+    /// The zone of times in the file.
+    zone: TimeZone,
     /// How the estimated token counts compare with the provider's. Lost when this value is dropped.
     calibration: Calibration,
 }
@@ -91,6 +94,7 @@ impl FileConversation {
             entry: None,
             place: None,
             detail: AnswerDetail::Usual,
+            zone: places.zone.clone(),
             calibration: Calibration::default(),
         }
     }
@@ -243,6 +247,7 @@ impl FileConversation {
         let session = self.session();
         let path = self.file.path().to_path_buf();
         let pictures = self.pictures.clone();
+        let zone = self.zone.clone();
         self.file.try_edit_keeping(|document, known| {
             let mut messages = messages.to_vec();
             if !expected.is_empty() {
@@ -254,7 +259,7 @@ impl FileConversation {
                 };
                 keep_newer(&mut messages, newer.first().copied());
             }
-            let added = msgfile::put_messages(document, &session, &messages, &mut OsIds);
+            let added = msgfile::put_messages(document, &session, &messages, &zone, &mut OsIds);
             added.map_err(|error| refused(&path, error.to_string()))
         })
     }

@@ -99,6 +99,7 @@ impl LockedFile {
     ) -> Result<Placement, StoreError> {
         let is_error = answer.is_api_error_message;
         let path = self.path().to_path_buf();
+        let zone = self.folders.zone.clone();
         let mut placement = Placement {
             cell: None,
             is_entry_obsolete: true,
@@ -108,7 +109,8 @@ impl LockedFile {
             let Some(positions) = entry.positions(document) else {
                 return Splice::nothing();
             };
-            let placed = msgfile::put_answer(document, &positions, answer, detail, &mut OsIds);
+            let placed =
+                msgfile::put_answer(document, &positions, answer, detail, &zone, &mut OsIds);
             // If the journal cannot save the answer by its cells, the entry stays.
             placement.is_entry_obsolete =
                 is_error || entry.begin_placement(answer, placed.hash, &path).is_ok();
@@ -139,6 +141,7 @@ impl LockedFile {
         answer: InterruptedAnswer,
     ) -> Result<(), StoreError> {
         let path = self.path().to_path_buf();
+        let zone = self.folders.zone.clone();
         let mut placement = Placement::default();
         self.edit(|document| {
             placement.cell = None;
@@ -146,8 +149,9 @@ impl LockedFile {
                 return Splice::nothing();
             };
             let detail = AnswerDetail::Usual;
+            let message = &answer.message;
             let placed =
-                msgfile::put_answer(document, &positions, &answer.message, detail, &mut OsIds);
+                msgfile::put_answer(document, &positions, message, detail, &zone, &mut OsIds);
             placement.is_entry_obsolete =
                 journal.begin_recovery(&answer, placed.hash, &path).is_ok();
             placement.cell = Some(placed.cell);

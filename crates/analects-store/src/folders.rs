@@ -6,28 +6,32 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use jiff::tz::TimeZone;
 use uuid::Uuid;
 
 use crate::StoreError;
 use crate::error::cannot;
 use crate::vfs::{Vfs, folder_of};
 
-/// The folders in which the store keeps its files.
+/// The folders in which the store keeps its files, and the zone of the times that it writes into message files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreFolders {
     /// The folder of the transcripts.
     pub data: PathBuf,
     /// The folder of locks, the journal, and everything else that is not a conversation.
     pub state: PathBuf,
+    /// The zone of times in message files.
+    pub zone: TimeZone,
 }
 
 impl StoreFolders {
-    /// Uses `data` and `state` in one folder, for programs that keep everything together.
+    /// Uses `data` and `state` in one folder, for programs that keep everything together, and UTC.
     pub fn in_folder(folder: impl AsRef<Path>) -> StoreFolders {
         let folder = folder.as_ref();
         StoreFolders {
             data: folder.join("data"),
             state: folder.join("state"),
+            zone: TimeZone::UTC,
         }
     }
 

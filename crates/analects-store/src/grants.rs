@@ -219,6 +219,7 @@ mod tests {
             let folders = StoreFolders {
                 data: folder.path().join("data"),
                 state,
+                ..StoreFolders::in_folder("")
             };
             Machine {
                 folder,

@@ -143,7 +143,7 @@ pub struct LockedFile {
     in_place_size: usize,
     /// The time for which a change waits for other programs that have the file open for writing.
     patience: Duration,
-    folders: StoreFolders,
+    pub(crate) folders: StoreFolders,
     journal: Journal,
     /// The interrupted answers that were added to the file.
     pub(crate) recovered: Vec<RecoveredAnswer>,

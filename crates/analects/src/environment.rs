@@ -73,7 +73,11 @@ impl Environment {
         let [data, state, config] = own_folders()?.map(|folder| folder.path);
         let models = models(&config)?;
         Ok(Environment {
-            places: StoreFolders { data, state },
+            places: StoreFolders {
+                data,
+                state,
+                zone: local_time::zone(),
+            },
             config,
             home: env::home_dir(),
             folder,

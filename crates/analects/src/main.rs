@@ -14,6 +14,7 @@ mod hints;
 mod input;
 mod interrupt;
 mod local;
+mod local_time;
 mod message_file;
 mod no_model_help;
 mod pictures;

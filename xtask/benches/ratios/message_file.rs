@@ -152,7 +152,11 @@ pub fn append_on_disk() -> Row {
 fn time_on_disk() -> Result<f64, Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
     let (data, state) = (folder.path().join("data"), folder.path().join("state"));
-    let places = StoreFolders { data, state };
+    let places = StoreFolders {
+        data,
+        state,
+        ..StoreFolders::in_folder("")
+    };
     let open = |name: &str, size| {
         let path = folder.path().join(name);
         std::fs::write(&path, file(size, 120, SHORT))?;

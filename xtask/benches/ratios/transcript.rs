@@ -41,6 +41,7 @@ fn places(folder: &Path) -> StoreFolders {
     StoreFolders {
         data: folder.join("data"),
         state: folder.join("state"),
+        ..StoreFolders::in_folder("")
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 
 use analects_core::verbs::{Change, NotEditable, Target, VerbError, fork as fork_positions};
 use analects_core::{Body, Hint, History, Ids, Message, MessageId, Raw, RawMap, SessionId};
+use jiff::tz::TimeZone;
 
 use super::cell_edits::{CellEdit, Edit, edit_cells, would_change_others};
 use super::code::code;
@@ -45,7 +46,7 @@ pub fn apply(
     }
     if !plan.new.is_empty() {
         let base = after.as_ref().unwrap_or(document);
-        let splice = put_messages(base, read.session(), &plan.new, ids)?.splice;
+        let splice = put_messages(base, read.session(), &plan.new, &TimeZone::UTC, ids)?.splice;
         after = Some(base.with_source_within_section(splice.apply(base.source())));
     }
     Ok(after.unwrap_or_else(|| document.with_source_within_section(document.source().to_vec())))

@@ -29,6 +29,7 @@ fn the_store_on_disk_is_a_store() {
         let places = StoreFolders {
             data: place("data"),
             state: place("state"),
+            ..StoreFolders::in_folder("")
         };
         Box::new(JsonlStore::new(&places).with_sync(SyncPolicy::Never))
     });

@@ -14,7 +14,6 @@ use analects_store::vfs::Disk;
 use analects_store::{
     LINE_LIMIT, StoreError, StoreFolders, check_transcript, find_interrupted_change,
 };
-use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use super::reading;
@@ -308,7 +307,7 @@ fn read_with_format(
 ) -> Result<Option<CheckedFile>, Failure> {
     let options = ReadOptions {
         full: true,
-        zone: TimeZone::system(),
+        zone: crate::local_time::zone(),
         ..ReadOptions::named(&name)
     };
     let Some(reader) = format.reader(&options) else {

@@ -21,7 +21,6 @@ use analects_formats::convert::{
 use analects_formats::{FormatReader, FormatWriter, ReadOptions, WriteOptions};
 use analects_store::{AllJournalMessages, Journal};
 use clap::ValueEnum;
-use jiff::tz::TimeZone;
 
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -321,7 +320,7 @@ impl ConvertJob<'_> {
         let options = ReadOptions {
             name: source.name.clone(),
             full,
-            zone: TimeZone::system(),
+            zone: crate::local_time::zone(),
             stored_messages: if full {
                 Some(journal_messages()?)
             } else {
@@ -343,7 +342,7 @@ impl ConvertJob<'_> {
         WriteOptions {
             name,
             dialect,
-            zone: TimeZone::system(),
+            zone: crate::local_time::zone(),
             full,
         }
     }

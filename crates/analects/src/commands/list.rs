@@ -23,8 +23,9 @@ use crate::{message_file, ui};
 /// name, its role, its line number, the number of its outputs, and the start of its text. If the model does
 /// not see the item, the reason comes before the text, as in show.
 ///
-/// FILE/output lists every output, that is, every cell with %%%: its name, its role, its line number, the
-/// cell that it belongs to on its branch, and the start of its text.
+/// FILE/output lists every output, that is, every cell with %%%: its name, its role with the agent of a
+/// reply, its line number, the cell that it belongs to on its branch, partial if the answer broke off, and
+/// the start of its text.
 ///
 /// FILE/agent lists every agent that takes part, even if the file does not define it: its name, whether it
 /// is the default, its models, where it is defined, and the number of its answers. FILE/tool lists the
@@ -230,7 +231,7 @@ fn cell_rows(document: &Document, part: ListPart) -> Vec<CellRow> {
 fn cell_lines(document: &Document, part: ListPart) -> Vec<[String; 6]> {
     let cells: Vec<Cell<'_>> = document.cells().collect();
     let overview = msgfile::overview(document);
-    let marks = reading::unseen_marks(document);
+    let marks = reading::marks(document);
     let mut lines = Vec::new();
     for ((cell, brief), mark) in cells.iter().zip(&overview).zip(marks) {
         if !part.has(*cell) {
@@ -244,7 +245,7 @@ fn cell_lines(document: &Document, part: ListPart) -> Vec<[String; 6]> {
         };
         lines.push([
             cell.name().into_owned(),
-            brief.role.to_string(),
+            reading::role_in_words(*cell),
             format!("line {}", brief.line),
             relation,
             mark,

@@ -106,12 +106,27 @@ pub fn first_line(cell: Cell<'_>) -> String {
     }
 }
 
-/// For each cell, why the model does not see it; empty if it does.
-pub fn unseen_marks(document: &Document) -> Vec<String> {
+/// For each cell, why the model does not see it, and whether it is a partial answer; usually empty.
+pub fn marks(document: &Document) -> Vec<String> {
     let reasons = msgfile::unseen_cells(document).into_iter();
-    reasons
-        .map(|reason| reason.map_or("", unseen_in_words).to_string())
+    let cells = document.cells().zip(reasons);
+    cells
+        .map(|(cell, reason)| {
+            let partial = cell.broke_off().then_some("partial");
+            let marks = reason.map(unseen_in_words).into_iter().chain(partial);
+            marks.collect::<Vec<_>>().join(", ")
+        })
         .collect()
+}
+
+/// The role of a cell, with the agent that gave a reply, such as `reply coder`.
+pub fn role_in_words(cell: Cell<'_>) -> String {
+    let role = cell.role();
+    let author = cell.type_word();
+    if !role.is_reply() || author == "assistant" || msgfile::is_fixed_word(author) {
+        return role.to_string();
+    }
+    format!("{role} {author}")
 }
 
 /// Why the model does not see a cell, as text.

@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::{message_file, shell, ui};
+use crate::{local_time, message_file, shell, ui};
 
 /// How many characters of a record the list shows.
 const FIRST_WORDS: usize = 60;
@@ -230,7 +230,6 @@ fn row(named: &NamedRecord) -> RecoverRow<'_> {
 /// Times are in UTC, to the second.
 fn columns(named: &NamedRecord) -> [String; 4] {
     let record = &named.record;
-    let time = record.at.and_then(|at| at.round(jiff::Unit::Second).ok());
     let first: String = record.text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut first: String = first.chars().take(FIRST_WORDS).collect();
     if !named.is_own {
@@ -238,7 +237,7 @@ fn columns(named: &NamedRecord) -> [String; 4] {
     }
     [
         named.name.clone(),
-        time.map(|at| at.to_string()).unwrap_or_default(),
+        record.at.map(local_time::seconds).unwrap_or_default(),
         kind_in_words(record.kind).to_string(),
         first,
     ]
@@ -333,6 +332,7 @@ fn put_answer_back(file: &mut LockedFile, record: &JournalRecord) -> Result<Stri
         return Err(Failure::internal("a record without an answer"));
     };
     let journal = file.journal().clone();
+    let zone = local_time::zone();
     let mut cell = String::new();
     file.try_edit(|document: &Document| {
         let asked = record.positions(document);
@@ -342,7 +342,7 @@ fn put_answer_back(file: &mut LockedFile, record: &JournalRecord) -> Result<Stri
         }
         let asked = asked.unwrap_or_default();
         let detail = AnswerDetail::Usual;
-        let placed = msgfile::put_answer(document, &asked, &message, detail, &mut OsIds);
+        let placed = msgfile::put_answer(document, &asked, &message, detail, &zone, &mut OsIds);
         // A copy at the end is recognised by its text.
         if !asked.is_empty() {
             journal.save_restored_answer(record, placed.hash)?;

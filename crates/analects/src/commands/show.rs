@@ -12,8 +12,8 @@ use crate::{hints, ui};
 
 /// Show the cells of a message file and its problems
 ///
-/// Each line shows a cell's name, its role, its line number, the reason if the model does not see it, and
-/// the start of its text. On a terminal, lines are cut to its width. Problems go to stderr. show never
+/// Each line shows a cell's name, its role with the agent of a reply, its line number, the reason if the
+/// model does not see it, partial if an answer broke off, and the start of its text. On a terminal, lines are cut to its width. Problems go to stderr. show never
 /// changes the file.
 ///
 /// The model does not see a cell that is hidden (history=none), replaced by an edit in another cell, on
@@ -74,10 +74,10 @@ fn print_json(document: &Document, file: &Path) -> Result<(), Failure> {
 fn print_cells(document: &Document, path: &str) -> Result<(), Failure> {
     let cells = document.cells().zip(msgfile::overview(document));
     let mut rows = Vec::new();
-    for ((cell, brief), mark) in cells.zip(reading::unseen_marks(document)) {
+    for ((cell, brief), mark) in cells.zip(reading::marks(document)) {
         rows.push([
             cell.name().into_owned(),
-            brief.role.to_string(),
+            reading::role_in_words(cell),
             format!("line {}", brief.line),
             mark,
             reading::first_line(cell),

@@ -60,6 +60,7 @@ mod keyboard;
 #[cfg(target_os = "linux")]
 mod kills_during_save;
 mod list;
+mod local_times;
 mod long_sessions;
 mod markdown_rendering;
 mod model;

@@ -26,10 +26,10 @@ fn recover_lists_missing_answers_and_restores_them() {
         .lines()
         .map(|line| line.split_whitespace().collect())
         .collect();
-    // The newest first: name, time, kind, first words.
-    assert_eq!((rows[0][0], &rows[0][2..]), ("q", &["answer", "Two."][..]));
+    // The newest first: name, day, time, kind, first words.
+    assert_eq!((rows[0][0], &rows[0][3..]), ("q", &["answer", "Two."][..]));
     assert_eq!(
-        (rows[1][0], &rows[1][2..]),
+        (rows[1][0], &rows[1][3..]),
         ("q@2", &["answer", "One."][..])
     );
     let records = sandbox.recoverable_records(FILE);

@@ -99,7 +99,8 @@ impl Sandbox {
         command
             .env_remove("NO_COLOR")
             .env_remove("CLICOLOR_FORCE")
-            .env("TERM", "xterm");
+            .env("TERM", "xterm")
+            .env("TZ", "UTC");
         match &self.base_url {
             Some(url) => command.env("OPENAI_BASE_URL", url),
             None => command.env_remove("OPENAI_BASE_URL"),

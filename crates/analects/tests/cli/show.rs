@@ -14,8 +14,8 @@ fn show_lists_cells_and_reports_problems() {
     assert_eq!(run.code, Some(0));
     assert_eq!(
         run.stdout,
-        "1  user   line 1  Greeting: hello <U+001B>[31mred\n\
-         1  reply  line 7  hi there\n"
+        "1  user         line 1  Greeting: hello <U+001B>[31mred\n\
+         1  reply coder  line 7  hi there\n"
     );
     assert_eq!(
         run.stderr,
@@ -131,4 +131,22 @@ fn show_prints_the_expected_text() {
     assert_eq!((run.code, &*run.stderr), (Some(0), ""));
     assert_snapshot("show.json", &run.stdout);
     assert_snapshot("show.txt", &sandbox.run(&["show", "talk.msg.md"]).stdout);
+}
+
+#[test]
+fn show_and_list_name_agents_and_mark_partial_answers() {
+    let sandbox = Sandbox::new();
+    let file = "# %% [^1]\n\n[^1]: [markdown]\n\nHow?\n\n# %%% [^2]\n\n[^2]: [coder] stop_reason=\"interrupted\"\n\n\
+        First you\n\n# %%% [^3]\n\n[^3]: [critic] history=none stop_reason=\"interrupted\"\n\nNo\n\n\
+        # %%% [^4]\n\n[^4]: [assistant]\n\nWell.\n";
+    sandbox.write("a.msg.md", file);
+    let shown = "1  user          line 1                    How?\n\
+                 2  reply coder   line 7   partial          First you\n\
+                 3  reply critic  line 13  hidden, partial  No\n\
+                 4  reply         line 19                   Well.\n";
+    assert_eq!(sandbox.run(&["show", "a.msg.md"]).stdout, shown);
+    let listed = "2  reply coder   line 7   of 1  partial          First you\n\
+                  3  reply critic  line 13  of 1  hidden, partial  No\n\
+                  4  reply         line 19  of 1                   Well.\n";
+    assert_eq!(sandbox.run(&["list", "a.msg.md/output"]).stdout, listed);
 }

@@ -32,8 +32,8 @@ fn marked_cells(sandbox: &Sandbox) -> Vec<String> {
 fn a_fully_visible_file_has_no_marks() {
     let sandbox = sandbox_with_file();
     assert!(marked_cells(&sandbox).is_empty());
-    let shown = "1  user   line 7   six times seven?\n2  reply  line 13  Forty-two.\n\
-                 3  user   line 19  and eight?\n4  reply  line 25  Forty-eight.\n";
+    let shown = "1  user         line 7   six times seven?\n2  reply coder  line 13  Forty-two.\n\
+                 3  user         line 19  and eight?\n4  reply coder  line 25  Forty-eight.\n";
     sandbox.run(&["show", "a.msg.md"]).assert_prints(shown);
 }
 
@@ -42,12 +42,13 @@ fn dropped_cells_are_marked_as_hidden() {
     let sandbox = sandbox_with_file();
     assert_success(&sandbox.run(&["drop", "a.msg.md", "2"]));
     assert_eq!(marked_cells(&sandbox), ["2:hidden"]);
-    let shown = "1  user   line 7           six times seven?\n\
-                 2  reply  line 13  hidden  Forty-two.\n\
-                 3  user   line 19          and eight?\n\
-                 4  reply  line 25          Forty-eight.\n";
+    let shown = "1  user         line 7           six times seven?\n\
+                 2  reply coder  line 13  hidden  Forty-two.\n\
+                 3  user         line 19          and eight?\n\
+                 4  reply coder  line 25          Forty-eight.\n";
     sandbox.run(&["show", "a.msg.md"]).assert_prints(shown);
-    let listed = "2  reply  line 13  of 1  hidden  Forty-two.\n4  reply  line 25  of 3          Forty-eight.\n";
+    let listed = "2  reply coder  line 13  of 1  hidden  Forty-two.\n\
+         4  reply coder  line 25  of 3          Forty-eight.\n";
     sandbox
         .run(&["list", "a.msg.md/output"])
         .assert_prints(listed);
@@ -72,7 +73,7 @@ fn an_edited_question_stays_one_cell_with_its_answer() {
     sandbox.run(&["list", "a.msg.md"]).assert_prints(listed);
     let outputs = assert_success(&sandbox.run(&["list", "a.msg.md/output"])).to_string();
     assert!(
-        outputs.starts_with("2  reply  line 13  of 1  Forty-two."),
+        outputs.starts_with("2  reply coder  line 13  of 1  Forty-two."),
         "{outputs}"
     );
     let shown = sandbox.show_json("a.msg.md");
@@ -99,11 +100,17 @@ fn rewind_marks_the_cells_of_the_other_branch() {
         .lines()
         .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
         .collect();
-    assert_eq!(belongs[0], "2 reply line 13 of 1 other branch Forty-two.");
-    assert_eq!(belongs[1], "4 reply line 25 of 3 other branch Forty-eight.");
+    assert_eq!(
+        belongs[0],
+        "2 reply coder line 13 of 1 other branch Forty-two."
+    );
+    assert_eq!(
+        belongs[1],
+        "4 reply coder line 25 of 3 other branch Forty-eight."
+    );
     assert_eq!(
         (&*belongs[2], belongs.len()),
-        ("5 reply line 31 of 1 42.", 3)
+        ("5 reply coder line 31 of 1 42.", 3)
     );
     // The new question and its answer belong together; the hint leads back to the first branch.
     assert_success(&sandbox.run(&["chat", "a.msg.md", "times eight?"]));

@@ -98,6 +98,7 @@ fn open(machine: &Machine, name: &str, agent: &Agent) -> FileConversation {
     let places = StoreFolders {
         data: machine.path("d"),
         state: machine.path("s"),
+        ..StoreFolders::in_folder("")
     };
     let mut conversation = FileConversation::open(&machine.path(name), &places).unwrap();
     let resolved = ResolvedAgent::new(agent.clone(), "local/smollm2", &ProviderSettings::default());

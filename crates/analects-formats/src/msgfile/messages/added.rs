@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use analects_core::{
     Body, CompactBoundary, Ids, LinkKind, Message, MessageId, SessionId, Summary, Tree,
 };
+use jiff::tz::TimeZone;
 
 use super::cell_messages::CellMessages;
 use super::cells::CellWriter;
@@ -36,7 +37,7 @@ pub struct AddedMessages {
 
 /// Adds messages at the end of a file, or results of calls below their calls if a prompt follows there. A cell that
 /// a message names gets an id if it has none, since its ordinal changes as soon as a cell is typed above it. No other
-/// byte changes.
+/// byte changes. Times have the offset of the zone.
 ///
 /// Fails if a message names another one that is not in the file any more, or that cannot be named because two cells
 /// have its id.
@@ -44,11 +45,12 @@ pub fn put_messages(
     document: &Document,
     session: &SessionId,
     new: &[Message],
+    zone: &TimeZone,
     ids: &mut dyn Ids,
 ) -> Result<AddedMessages, ItemError> {
     let new = &with_compactions_merged(document, session, new)?;
     let (sealed, named) = with_mentions_sealed(document, session, new)?;
-    let made = new_cells(&sealed, session, &named, ids);
+    let made = new_cells(&sealed, session, &named, zone, ids);
     let after = insertion(&sealed, &made.cells).apply(sealed.source());
     let splice = Splice::between(document.source(), &after);
     let after = document.with_source_within_section(after);
@@ -300,12 +302,14 @@ fn new_cells(
     document: &Document,
     session: &SessionId,
     new: &[Message],
+    zone: &TimeZone,
     ids: &mut dyn Ids,
 ) -> NewCells {
     let known = MessageCellNames::of(document, session);
     let mut names = known.messages;
     let calls = with_result_counts(document, known.calls);
     let mut writer = CellWriter::after(document, ids, Style::Usual, calls);
+    writer.zone.clone_from(zone);
     let mut made = NewCells::default();
     for message in new {
         let mut named = message.clone();

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use analects_core::{Ids, Message};
+use jiff::tz::TimeZone;
 
 use super::cells::CellWriter;
 use super::known::{CellsHash, is_partial};
@@ -36,7 +37,7 @@ pub struct PlacedAnswer {
 /// Puts an answer below the cells that it answers, given by their indexes from 0, in order. It goes below everything
 /// that follows them except further prompts, and to the end of the file if `asked` is empty. A question without an id
 /// gets one, unless that would make another cell read differently. At the end of the file, an empty cell is added
-/// for the next prompt.
+/// for the next prompt. The time of the answer has the offset of the zone.
 ///
 /// ```
 /// use analects_core::{CountingIds, Message};
@@ -45,7 +46,8 @@ pub struct PlacedAnswer {
 /// let document = decode("# %%\n\nWhat is a monad?\n");
 /// let answer = Message { author: Some("coder".into()), ..Message::assistant("m", "A monoid.") };
 /// let ids = &mut CountingIds::default();
-/// let placed = put_answer(&document, &[0], &answer, AnswerDetail::Usual, ids);
+/// let zone = jiff::tz::TimeZone::UTC;
+/// let placed = put_answer(&document, &[0], &answer, AnswerDetail::Usual, &zone, ids);
 /// let file = String::from_utf8(placed.splice.apply(document.source()))?;
 /// assert!(file.starts_with("# %% [^1]\n\n[^1]: [markdown]\n\nWhat is a monad?\n\n# %%% [^2]\n"));
 /// assert!(file.ends_with("A monoid.\n\n# %%\n"));
@@ -56,11 +58,13 @@ pub fn put_answer(
     asked: &[usize],
     answer: &Message,
     detail: AnswerDetail,
+    zone: &TimeZone,
     ids: &mut dyn Ids,
 ) -> PlacedAnswer {
     let sealed = with_numbers(document, asked).ok().flatten();
     let base = sealed.as_ref().unwrap_or(document);
     let mut writer = CellWriter::after(base, ids, detail.into(), HashMap::new());
+    writer.zone.clone_from(zone);
     let cells = writer.cells(answer);
     let name = cells.name().to_string();
     let splice = answer_splice(base, asked, &cells.cells);

@@ -5,6 +5,7 @@ mod events;
 use std::collections::HashMap;
 
 use analects_core::{Block, Body, Content, Ids, Json, Message, Said, UserSource};
+use jiff::tz::TimeZone;
 
 use super::blocks::{self, CallCells, Side, fence_json};
 use super::describe::{HeadAttributes, Style};
@@ -28,6 +29,8 @@ pub(super) struct CellWriter<'a> {
     call_cells: CallCells,
     /// The model that each agent of the file asks first.
     pub(super) usual_models: HashMap<String, String>,
+    /// The zone of the times.
+    pub(super) zone: TimeZone,
 }
 
 /// The numbers of a writer before a message, to return to if the message is written in another way.
@@ -79,6 +82,7 @@ impl<'a> CellWriter<'a> {
             events: HashMap::new(),
             call_cells: CallCells::default(),
             usual_models: HashMap::new(),
+            zone: TimeZone::UTC,
         }
     }
 
@@ -135,7 +139,8 @@ impl<'a> CellWriter<'a> {
         };
         let author = message.author.as_ref();
         let usual_model = author.and_then(|author| self.usual_models.get(author));
-        let description = HeadAttributes::of(message, self.style, usual_model.map(String::as_str));
+        let usual_model = usual_model.map(String::as_str);
+        let description = HeadAttributes::of(message, self.style, usual_model, &self.zone);
         cells.change_head(|head| description.on(with_author(head, message.author.as_deref())));
         cells
     }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use analects_core::{Block, Body, Content, History, Message, Raw, StopReason, TokenUsage};
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 use super::answer::AnswerDetail;
 use crate::msgfile::{Document, NewCell};
@@ -35,14 +36,22 @@ pub(super) struct HeadAttributes {
 
 impl HeadAttributes {
     /// The attributes that describe a message; `usual_model` is the one that its agent asks first, which need not be
-    /// said.
-    pub(super) fn of(message: &Message, style: Style, usual_model: Option<&str>) -> HeadAttributes {
+    /// said. Times are those of the zone.
+    pub(super) fn of(
+        message: &Message,
+        style: Style,
+        usual_model: Option<&str>,
+        zone: &TimeZone,
+    ) -> HeadAttributes {
         let mut head = HeadAttributes {
             attributes: Vec::new(),
         };
         head.add_history(message, style);
         let time = message.created_at;
-        head.add("time", time.map(|time| time_text(time, message, style)));
+        head.add(
+            "time",
+            time.map(|time| time_text(time, message, style, zone)),
+        );
         head.add("model", unusual_model(message, style, usual_model));
         if let Some(usage) = &message.usage {
             head.add_usage(usage, style);
@@ -141,13 +150,23 @@ fn unusual_model<'m>(
 
 /// The time of a message, in whole seconds for people. Events that came with a compaction are recognized by their
 /// exact time.
-fn time_text(time: Timestamp, message: &Message, style: Style) -> String {
+fn time_text(time: Timestamp, message: &Message, style: Style, zone: &TimeZone) -> String {
     let is_speech = matches!(message.body, Body::User(_) | Body::Assistant(_));
     if style == Style::Exact || !is_speech {
-        return time.to_string();
+        return with_offset(time, zone);
     }
     let whole = Timestamp::from_second(time.as_second()).unwrap_or(time);
-    whole.to_string()
+    with_offset(whole, zone)
+}
+
+/// A time with the offset that the zone has then. RFC 3339 can write whole minutes only, so old offsets with seconds
+/// become `Z`, as UTC does.
+fn with_offset(time: Timestamp, zone: &TimeZone) -> String {
+    let offset = zone.to_offset(time);
+    if offset.is_zero() || offset.seconds() % 60 != 0 {
+        return time.to_string();
+    }
+    time.display_with_offset(offset).to_string()
 }
 
 /// Whether a model is the one that an agent asks first, or a dated version of it: `gpt-5-mini-2025-08-07` is

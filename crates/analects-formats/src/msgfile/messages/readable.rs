@@ -12,6 +12,7 @@ use analects_core::verbs::{Edits, Survey, Surveyed, Target};
 use analects_core::{
     Agent, Assistant, Block, Body, Content, History, Ids, Message, MessageId, Tree,
 };
+use jiff::tz::TimeZone;
 
 use super::cells::{CellWriter, MessageCells};
 use super::describe::Style;
@@ -103,6 +104,13 @@ impl<'a> ReadableWriter<'a> {
             let models = &mut self.writer.usual_models;
             models.insert(agent.name.clone(), model.clone());
         }
+        self
+    }
+
+    /// Writes times with the offset of this zone, instead of UTC.
+    #[must_use]
+    pub fn in_zone(mut self, zone: TimeZone) -> Self {
+        self.writer.zone = zone;
         self
     }
 

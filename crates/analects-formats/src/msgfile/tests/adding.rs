@@ -28,9 +28,15 @@ fn session() -> SessionId {
 
 fn add(file: &str, new: &[Message]) -> Document {
     let document = decode(file.as_bytes().to_vec());
-    let splice = put_messages(&document, &session(), new, &mut Numbers(0))
-        .unwrap()
-        .splice;
+    let splice = put_messages(
+        &document,
+        &session(),
+        new,
+        &jiff::tz::TimeZone::UTC,
+        &mut Numbers(0),
+    )
+    .unwrap()
+    .splice;
     assert!(splice.is_append(document.source()), "the file only grows");
     let bytes = splice.apply(document.source());
     assert!(
@@ -196,9 +202,15 @@ fn a_compaction_names_the_last_cell_that_it_stands_for_and_no_other() {
         .replace("# %%[^1]\n\n[^1]: [markdown]\n", "# %%\n")
         .replace("# %%[^3]\n\n[^3]: [markdown]\n", "# %% last \n");
     let document = decode(loose.clone());
-    let splice = put_messages(&document, &session(), &compaction(&loose), &mut Numbers(0))
-        .unwrap()
-        .splice;
+    let splice = put_messages(
+        &document,
+        &session(),
+        &compaction(&loose),
+        &jiff::tz::TimeZone::UTC,
+        &mut Numbers(0),
+    )
+    .unwrap()
+    .splice;
     let text = String::from_utf8(splice.apply(document.source())).unwrap();
     assert!(
         text.starts_with(&loose) && text.contains("through=2"),
@@ -220,9 +232,15 @@ fn a_cell_that_a_compaction_names_gets_an_id_of_its_own() {
         .replace("[^3]", "[^2]")
         .replacen("# %%%[^2]\n\n[^2]: [quick]\n", "# %%\n", 1);
     let document = decode(loose.clone());
-    let splice = put_messages(&document, &session(), &compaction(&loose), &mut Numbers(0))
-        .unwrap()
-        .splice;
+    let splice = put_messages(
+        &document,
+        &session(),
+        &compaction(&loose),
+        &jiff::tz::TimeZone::UTC,
+        &mut Numbers(0),
+    )
+    .unwrap()
+    .splice;
     let bytes = splice.apply(document.source());
     let text = String::from_utf8_lossy(&bytes);
     assert!(
@@ -240,9 +258,15 @@ fn a_cell_that_a_compaction_names_gets_an_id_of_its_own() {
 fn what_no_cell_of_the_file_is_cannot_be_named() {
     let document = decode(TALK);
     let refused = |new: &[Message]| {
-        put_messages(&document, &session(), new, &mut Numbers(0))
-            .unwrap_err()
-            .to_string()
+        put_messages(
+            &document,
+            &session(),
+            new,
+            &jiff::tz::TimeZone::UTC,
+            &mut Numbers(0),
+        )
+        .unwrap_err()
+        .to_string()
     };
     let mut new = compaction(TALK);
     let Body::CompactBoundary(boundary) = &mut new[1].body else {
@@ -262,6 +286,7 @@ fn what_no_cell_of_the_file_is_cannot_be_named() {
         &decode(twice.clone()),
         &session(),
         &compaction(&twice),
+        &jiff::tz::TimeZone::UTC,
         &mut Numbers(0),
     );
     assert!(

@@ -69,7 +69,14 @@ fn names(document: &Document) -> Vec<String> {
 fn answered(document: &Document, answer: &Message) -> Document {
     let asked: Vec<usize> = document.unanswered().iter().map(|cell| cell.at).collect();
     let ids = &mut CountingIds::default();
-    let placed = put_answer(document, &asked, answer, AnswerDetail::Usual, ids);
+    let placed = put_answer(
+        document,
+        &asked,
+        answer,
+        AnswerDetail::Usual,
+        &jiff::tz::TimeZone::UTC,
+        ids,
+    );
     let after = document.with_source(placed.splice.apply(document.source()));
     assert_eq!(after.problems(), []);
     assert_eq!(messages(&after, &SessionId::default()).problems, []);
@@ -138,7 +145,14 @@ fn the_parts_of_an_answer_are_one_message_in_the_order_of_the_file() {
     // Results take no numbers, and the next answer is the next number.
     let ids = &mut CountingIds::default();
     let more = [results(&["c1", "c2"])];
-    let added = put_messages(&document, &SessionId::default(), &more, ids).unwrap();
+    let added = put_messages(
+        &document,
+        &SessionId::default(),
+        &more,
+        &jiff::tz::TimeZone::UTC,
+        ids,
+    )
+    .unwrap();
     let document = document.with_source(added.splice.apply(document.source()));
     let document = answered(&document, &said(vec![call("c3"), call("c4")]));
     let names = names(&document);
@@ -211,9 +225,15 @@ fn events_have_letters() {
     let document = decode("# %%\n\nHi\n\n# %%% [^a7]\n\n[^a7]: [attachment] kind=\"x\"\n\nx\n");
     let new = [attachment("one"), attachment("two")];
     let ids = &mut CountingIds::default();
-    let splice = put_messages(&document, &SessionId::default(), &new, ids)
-        .unwrap()
-        .splice;
+    let splice = put_messages(
+        &document,
+        &SessionId::default(),
+        &new,
+        &jiff::tz::TimeZone::UTC,
+        ids,
+    )
+    .unwrap()
+    .splice;
     let document = document.with_source(splice.apply(document.source()));
     assert_eq!(names(&document), ["1", "a7", "a8", "a9"]);
     assert_eq!(document.next_id(), "2");
@@ -286,7 +306,14 @@ fn a_shown_file_is_named_by_its_path() {
     let new = [Message::new("f", Body::Attachment(body))];
     let document = decode("# %%\n\nHi\n");
     let ids = &mut CountingIds::default();
-    let added = put_messages(&document, &SessionId::default(), &new, ids).unwrap();
+    let added = put_messages(
+        &document,
+        &SessionId::default(),
+        &new,
+        &jiff::tz::TimeZone::UTC,
+        ids,
+    )
+    .unwrap();
     let file = String::from_utf8(added.splice.apply(document.source())).unwrap();
     assert!(
         file.contains("[^a1]: [attachment] kind=\"file\" path=\"notes.txt\"\n\ntext\n"),

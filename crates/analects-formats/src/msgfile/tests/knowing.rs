@@ -33,7 +33,14 @@ fn answer() -> Message {
 fn put(file: &str, asked: &[usize]) -> (String, HashMap<CellsHash, Message>) {
     let document = decode(file);
     let ids = &mut CountingIds::default();
-    let placed = put_answer(&document, asked, &answer(), AnswerDetail::Usual, ids);
+    let placed = put_answer(
+        &document,
+        asked,
+        &answer(),
+        AnswerDetail::Usual,
+        &jiff::tz::TimeZone::UTC,
+        ids,
+    );
     assert!(placed.is_partial, "no cell holds the signature");
     let text = String::from_utf8(placed.splice.apply(document.source())).unwrap();
     assert!(decode(text.as_str()).cell(&placed.cell).is_some(), "{text}");
@@ -167,7 +174,14 @@ fn messages_that_cells_cannot_say_in_full_are_kept_for_a_journal() {
     let data = Raw::parse(r#"{"path":"notes.txt","sha":"1"}"#).ok();
     let new = [shown(data), shown(None)];
     let ids = &mut CountingIds::default();
-    let added = put_messages(&document, &SessionId::default(), &new, ids).unwrap();
+    let added = put_messages(
+        &document,
+        &SessionId::default(),
+        &new,
+        &jiff::tz::TimeZone::UTC,
+        ids,
+    )
+    .unwrap();
     let file = String::from_utf8(added.splice.apply(document.source())).unwrap();
     assert!(!file.contains("[details]"), "{file}");
     let [(hash, kept)] = &added.partial[..] else {

@@ -215,7 +215,14 @@ fn a_rewind_marks_the_empty_cell_and_the_next_message_takes_it() {
         ..Message::assistant("m", "Rain.")
     };
     let ids = &mut CountingIds::default();
-    let placed = put_answer(&after, &[0], &answer, AnswerDetail::Usual, ids);
+    let placed = put_answer(
+        &after,
+        &[0],
+        &answer,
+        AnswerDetail::Usual,
+        &jiff::tz::TimeZone::UTC,
+        ids,
+    );
     let answered = after.with_source(placed.splice.apply(after.source()));
     let file = text(&answered);
     assert!(file.contains("# %%% [^10]\n\n[^10]: [b] "), "{file}");

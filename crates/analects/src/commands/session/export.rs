@@ -22,7 +22,7 @@ use crate::config::Config;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
-use crate::{shell, ui};
+use crate::{local_time, shell, ui};
 
 /// Print a session as a transcript, or write it to a file
 ///
@@ -218,7 +218,7 @@ fn write_readable_file(
         survey.meet(&message);
         Ok(())
     })?;
-    let mut writer = ReadableWriter::new(survey.finish(), OsIds);
+    let mut writer = ReadableWriter::new(survey.finish(), OsIds).in_zone(local_time::zone());
     if let Some(agent) = agent {
         writer = writer.with_agent(agent);
     }

@@ -13,7 +13,6 @@ use analects_formats::convert::{self, HEAD_SIZE, ProblemList, ReadOptions, ReadO
 use analects_formats::{Loss, msgfile};
 use analects_store::{ChainName, NewSession, OsIds, TranscriptStore, read_message_file};
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use crate::commands::reading;
@@ -181,7 +180,7 @@ impl<'a> Importer<'a> {
         let options = ReadOptions {
             // A transcript is imported with all details.
             full: format.id() == "transcript",
-            zone: TimeZone::system(),
+            zone: crate::local_time::zone(),
             ..ReadOptions::named(&*path)
         };
         let Some(reader) = format.reader(&options) else {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::sessions::{Sessions, short_ids};
-use crate::ui;
+use crate::{local_time, ui};
 
 /// List the sessions of this folder or of all folders
 ///
@@ -117,12 +117,11 @@ pub fn run(args: &SessionListArgs) -> Result<(), Failure> {
 /// A row of the list: id, time, messages, folder, title.
 /// Times are in the local time zone. The folder is empty without `--all`.
 fn row(id: String, entry: &SessionEntry, listed: &ListedSession, all: bool) -> [String; 5] {
-    let when = listed.modified.to_zoned(jiff::tz::TimeZone::system());
     let cwd = entry.cwd.clone().filter(|_| all).unwrap_or_default();
     let title = entry.title.clone().unwrap_or_default();
     [
         id,
-        when.strftime("%Y-%m-%d %H:%M").to_string(),
+        local_time::minutes(listed.modified),
         entry.messages.to_string(),
         cwd,
         title,

@@ -8,7 +8,7 @@ use super::list::SessionEntry;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
-use crate::ui;
+use crate::{local_time, ui};
 
 /// Show the details of a session
 ///
@@ -61,8 +61,14 @@ fn rows(details: SessionDetails) -> Vec<[String; 2]> {
         ("title", entry.title),
         ("folder", entry.cwd),
         ("file", Some(entry.path)),
-        ("begun", entry.created_at),
-        ("last written", entry.updated_at),
+        (
+            "begun",
+            entry.created_at.map(|time| local_time::seconds_of(&time)),
+        ),
+        (
+            "last written",
+            entry.updated_at.map(|time| local_time::seconds_of(&time)),
+        ),
         ("messages", Some(entry.messages.to_string())),
         ("branches", branches(entry.branches)),
         ("damaged lines", damaged(entry.damaged)),

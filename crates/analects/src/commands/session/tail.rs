@@ -7,7 +7,7 @@ use crate::commands::reading::unseen_in_words;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
-use crate::{request_preview, ui};
+use crate::{local_time, request_preview, ui};
 
 /// Show the last messages of a session
 ///
@@ -80,11 +80,8 @@ fn marked_json(message: &Message, unseen: Option<Unseen>) -> String {
 
 /// The first line: id, type, time and model.
 fn heading(message: &Message) -> String {
-    let zone = jiff::tz::TimeZone::system();
-    let when = message.created_at.map(|at| at.to_zoned(zone));
-    let when = when
-        .map(|at| at.strftime("  %Y-%m-%d %H:%M:%S").to_string())
-        .unwrap_or_default();
+    let when = message.created_at.map(local_time::seconds);
+    let when = when.map(|when| format!("  {when}")).unwrap_or_default();
     let model = message
         .model
         .as_ref()
