@@ -76,7 +76,7 @@ impl Environment {
             places: StoreFolders {
                 data,
                 state,
-                zone: local_time::zone(),
+                zone: crate::local_time::zone(),
             },
             config,
             home: env::home_dir(),

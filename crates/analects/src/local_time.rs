@@ -22,6 +22,5 @@ pub fn seconds(time: Timestamp) -> String {
 
 /// A time in RFC 3339, to the second. Any other text stays as it is.
 pub fn seconds_of(text: &str) -> String {
-    text.parse()
-        .map_or_else(|_| text.to_string(), |time: Timestamp| seconds(time))
+    text.parse().map_or_else(|_| text.to_string(), seconds)
 }

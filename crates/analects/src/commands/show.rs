@@ -13,8 +13,8 @@ use crate::{hints, ui};
 /// Show the cells of a message file and its problems
 ///
 /// Each line shows a cell's name, its role with the agent of a reply, its line number, the reason if the
-/// model does not see it, partial if an answer broke off, and the start of its text. On a terminal, lines are cut to its width. Problems go to stderr. show never
-/// changes the file.
+/// model does not see it, partial if an answer broke off, and the start of its text. On a terminal, lines
+/// are cut to its width. Problems go to stderr. show never changes the file.
 ///
 /// The model does not see a cell that is hidden (history=none), replaced by an edit in another cell, on
 /// another branch, in a side chain, taken back (by a tombstone record), compacted (a summary replaces it), or

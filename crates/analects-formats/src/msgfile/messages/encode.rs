@@ -255,7 +255,7 @@ fn opening(session: &SessionId) -> String {
 impl NewCell {
     /// Adds the attributes that describe a message: its time, model, tokens, and why it ended.
     pub fn describe(self, message: &Message) -> NewCell {
-        HeadAttributes::of(message, Style::Exact, None).on(self)
+        HeadAttributes::of(message, Style::Exact, None, &jiff::tz::TimeZone::UTC).on(self)
     }
 }
 

@@ -243,7 +243,14 @@ fn line(answer: &Message, detail: AnswerDetail) -> String {
     let front = "---\nagents:\n  coder:\n    models: [openai/gpt-5, gpt-4]\n---\n\n# %%\n\nWhy?\n";
     let document = decode(front);
     let ids = &mut CountingIds::default();
-    let placed = put_answer(&document, &[0], answer, detail, ids);
+    let placed = put_answer(
+        &document,
+        &[0],
+        answer,
+        detail,
+        &jiff::tz::TimeZone::UTC,
+        ids,
+    );
     let file = String::from_utf8(placed.splice.apply(document.source())).unwrap();
     let line = file
         .lines()
