@@ -10,6 +10,7 @@
 
 mod agents;
 pub mod base64;
+mod blocking;
 mod cell;
 mod cell_edits;
 pub mod code;

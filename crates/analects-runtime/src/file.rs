@@ -58,7 +58,8 @@ pub struct FileConversation {
 impl FileConversation {
     /// Opens the file, or prepares to create it. First writes answers into the file that broke off earlier.
     ///
-    /// Fails with [`StoreError::AlreadyAnswering`] if another program is asking a question of this file.
+    /// Fails with [`StoreError::AlreadyAnswering`] if another program is asking a question of this file, and with
+    /// [`StoreError::NotWritable`] if the file has a problem because of which nothing may be asked about it.
     pub fn open(path: &Path, places: &StoreFolders) -> Result<FileConversation, StoreError> {
         let file = FileAccess::open(path, places, PATIENCE)?;
         if file
@@ -68,6 +69,7 @@ impl FileConversation {
             let path = path.to_path_buf();
             return Err(StoreError::AlreadyAnswering { path });
         }
+        check_askable(path, file.document())?;
         Ok(FileConversation::of(file, places))
     }
 
@@ -79,9 +81,9 @@ impl FileConversation {
         places: &StoreFolders,
     ) -> Result<FileConversation, StoreError> {
         if document.kind() == msgfile::DocumentKind::Plain {
-            let path = path.to_path_buf();
-            return Err(StoreError::NotAMessageFile { path });
+            return Err(StoreError::without_section(path.to_path_buf(), &document));
         }
+        check_askable(path, &document)?;
         let file = FileAccess::in_memory(path, document, places);
         Ok(FileConversation::of(file, places))
     }
@@ -302,6 +304,17 @@ impl FileConversation {
             Ok(Splice::between(document.source(), after.source()))
         })
     }
+}
+
+/// Fails if the file has a problem because of which nothing may be asked about it.
+fn check_askable(path: &Path, document: &Document) -> Result<(), StoreError> {
+    let Some(problem) = document.why_not_asked() else {
+        return Ok(());
+    };
+    Err(StoreError::NotWritable {
+        path: path.to_path_buf(),
+        problem: Box::new(problem),
+    })
 }
 
 fn targets(cells: Vec<ChosenCell>) -> Vec<Target> {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use analects_core::Problem;
 use analects_core::verbs::VerbError;
+use analects_formats::msgfile::Document;
 use analects_formats::msgfile::item::Conflict;
 use thiserror::Error;
 
@@ -142,7 +143,7 @@ pub enum StoreError {
         /// The reason.
         error: VerbError,
     },
-    /// The file has a problem that forbids writing to it.
+    /// The file has a problem that forbids writing to it, or asking about it.
     #[error("{}:{}:{}: {}", path.display(), problem.line, problem.column, problem.message)]
     NotWritable {
         /// The file.
@@ -177,6 +178,18 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// The error for a Markdown file without a section for messages. If its frontmatter cannot be read, which may name
+    /// one, that is the error.
+    pub fn without_section(path: PathBuf, document: &Document) -> StoreError {
+        match document.unreadable_frontmatter() {
+            Some(problem) => StoreError::NotWritable {
+                path,
+                problem: Box::new(problem),
+            },
+            None => StoreError::NotAMessageFile { path },
+        }
+    }
+
     /// Returns whether the disk is full.
     pub fn is_disk_full(&self) -> bool {
         matches!(self, StoreError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull)

@@ -185,7 +185,7 @@ impl LockedFile {
     ) -> Result<LockedFile, StoreError> {
         let mut file = LockedFile::open_any(vfs, name, folders, patience)?;
         if file.document.kind() == DocumentKind::Plain {
-            return Err(StoreError::NotAMessageFile { path: file.name });
+            return Err(StoreError::without_section(file.name, &file.document));
         }
         file.add_interrupted_answers()?;
         Ok(file)
@@ -561,9 +561,7 @@ impl LockedFile {
             FileContent::Replaced(bytes) if self.document.kind() == DocumentKind::Section => {
                 let document = self.document.with_source_within_section(bytes);
                 if document.kind() == DocumentKind::Plain {
-                    return Err(StoreError::NotAMessageFile {
-                        path: self.name.clone(),
-                    });
+                    return Err(StoreError::without_section(self.name.clone(), &document));
                 }
                 self.document = document;
             }

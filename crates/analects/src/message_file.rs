@@ -12,7 +12,8 @@ use analects_formats::msgfile::{
 };
 use analects_store::vfs::Disk;
 use analects_store::{
-    Journal, LockedFile, MissingAnswer, RecoveredAnswer, StoreFolders, read_message_file, real_path,
+    Journal, LockedFile, MissingAnswer, RecoveredAnswer, StoreError, StoreFolders,
+    read_message_file, real_path,
 };
 
 use crate::failure::Failure;
@@ -79,6 +80,14 @@ pub fn make_message_file(path: &Path, places: &StoreFolders) -> Result<(), Failu
         let after = with_section(document, path)?;
         Ok(Splice::between(document.source(), after.source()))
     })
+}
+
+/// Fails if the frontmatter of a plain Markdown file cannot be read, since it may name a section for messages.
+pub fn check_frontmatter(document: &Document, path: &Path) -> Result<(), Failure> {
+    if document.unreadable_frontmatter().is_some() {
+        return Err(StoreError::without_section(path.to_path_buf(), document).into());
+    }
+    Ok(())
 }
 
 /// The document with a section for messages. Fails if it already has a heading of that name.

@@ -5,6 +5,7 @@
 //! to type instead, if anything else would read differently.
 
 mod edit;
+mod keys;
 pub(crate) mod yaml;
 
 use analects_core::{Agent, Hint, LineIndex, Problem, Severity, Span, nearest};
@@ -15,9 +16,13 @@ use yaml::{Yaml, YamlEntry, YamlError, shortened};
 
 pub(crate) use edit::line_end;
 pub use edit::{Refusal, add_agent, set_string, text_span};
+pub(crate) use keys::property_meant;
 
 /// The section that holds the messages of a plain `.md` file that does not name another.
 const DEFAULT_SECTION: &str = "Discussion";
+
+/// The value of `context` with which the model sees the text above the messages.
+const DOCUMENT: &str = "document";
 
 /// The values in the frontmatter of a file that this program knows.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -32,6 +37,8 @@ pub struct Frontmatter {
     pub default_agent: Option<String>,
     /// The agents, in the file's order.
     pub agents: Vec<Agent>,
+    /// Whether the model sees the text above the messages: `context: document`.
+    pub sends_document: bool,
     /// Problems of the frontmatter.
     pub problems: Vec<FrontmatterProblem>,
 }
@@ -105,9 +112,30 @@ impl FrontmatterReader {
                     found.default_agent = self.text(entry).filter(|name| !name.is_empty());
                 }
                 "agents" => found.agents = self.agents(entry),
-                // Other keys belong to the author.
-                _ => {}
+                "context" => found.sends_document = self.sends_document(entry),
+                _ => self.other_key(entry),
             }
+        }
+    }
+
+    /// Whether `context` has the value that means something here. Other values belong to the author.
+    fn sends_document(&mut self, entry: &YamlEntry) -> bool {
+        let Yaml::Text(value) = &entry.value else {
+            return false;
+        };
+        if value != DOCUMENT && nearest(value, [DOCUMENT]).is_some() {
+            let message = format!("context: {} has no effect", shortened(value));
+            self.report("misplaced-key", Severity::Warning, entry.at, message)
+                .hint = Some(format!("did you mean {DOCUMENT}?"));
+        }
+        value == DOCUMENT
+    }
+
+    /// Adds a problem if the author probably meant another key, or another place. All other keys belong to the author.
+    fn other_key(&mut self, entry: &YamlEntry) {
+        if let Some((message, hint)) = keys::misplaced(entry) {
+            self.report("misplaced-key", Severity::Warning, entry.at, message)
+                .hint = Some(hint);
         }
     }
 
@@ -118,7 +146,8 @@ impl FrontmatterReader {
             .line
             .and_then(|line| self.lines.get(line - 1))
             .copied();
-        self.report("frontmatter-yaml", Severity::Error, at, message);
+        self.report("frontmatter-yaml", Severity::Error, at, message)
+            .hint = Some(error.hint().to_string());
     }
 
     /// Adds a problem with the line at an offset.
@@ -330,12 +359,8 @@ impl FrontmatterReader {
     /// Adds the problem of an unknown property, with a similar one as the hint.
     fn unknown_key(&mut self, entry: &YamlEntry) {
         let message = format!("unknown agent property {:?}", shortened(&entry.key));
-        let hint = match nearest(&entry.key, Agent::PROPERTIES) {
-            Some(known) => format!("did you mean {known}?"),
-            None => format!("expected one of {}", Agent::PROPERTIES.join(", ")),
-        };
-        self.report("unknown-agent-key", Severity::Hint, entry.at, message)
-            .hint = Some(hint);
+        self.report("unknown-agent-key", Severity::Warning, entry.at, message)
+            .hint = Some(keys::instead_of_property(&entry.key));
     }
 }
 

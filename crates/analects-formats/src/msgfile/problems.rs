@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use analects_core::{LineIndex, Problem, Severity, Span};
 
 use super::agents::{agent, why_not_a_name};
+use super::blocking::old_format;
 use super::code::code;
 use super::fence::closed_fences;
 use super::line::is_nearly_head;
@@ -39,26 +40,13 @@ impl Document {
             if let Some(problem) = old_format(cell) {
                 problems.add(problem, cell.head());
             }
+            misplaced_settings(cell, &mut problems);
         }
+        problems.list.extend(self.headings_outside_section());
         problems
             .list
             .sort_by_key(|problem| (problem.line, problem.column));
         problems.list
-    }
-
-    /// The problem of the first cell in an earlier format, which has no meaning any more.
-    ///
-    /// ```
-    /// use analects_formats::msgfile::decode;
-    ///
-    /// let file = "# %%% [^2]\n\n[^2]: [coder] status=\"streaming\"\n\nHalf an ans\n";
-    /// assert_eq!(decode(file).old_format().unwrap().code, "old-format");
-    /// ```
-    pub fn old_format(&self) -> Option<Problem> {
-        let (cell, problem) = self
-            .cells()
-            .find_map(|cell| Some((cell, old_format(cell)?)))?;
-        Some(problem.at(cell.head(), &self.lines()))
     }
 
     /// The problem that keeps this file from being written, if there is one.
@@ -87,7 +75,10 @@ impl Document {
         let yaml = self
             .frontmatter
             .and_then(|span| frontmatter::text_span(&self.source, span));
-        for problem in &self.front.problems {
+        // In a file without messages, every key belongs to the author.
+        let is_plain = self.kind == DocumentKind::Plain;
+        let found = self.front.problems.iter();
+        for problem in found.filter(|problem| !is_plain || problem.code != "misplaced-key") {
             let start = yaml.map_or(0, |yaml| yaml.start);
             problems
                 .list
@@ -146,37 +137,6 @@ impl Document {
             problems.add(problem.with(Severity::Hint), Span::new(*head, *head));
         }
     }
-}
-
-/// The problem of a cell in an earlier format.
-fn old_format(cell: Cell<'_>) -> Option<Problem> {
-    // No key of an earlier format means anything now.
-    let has = |key: &str| {
-        let mut unknown = cell
-            .attribute_refs()
-            .filter(|attribute| attribute.key().is_none());
-        unknown.any(|attribute| attribute.name() == key)
-    };
-    let is_output = cell.kind() == CellKind::Output;
-    let is_notification = cell.role() == CellRole::Notification;
-    let what = if is_output && cell.type_word() == "residue" {
-        "[residue]"
-    } else if is_output && cell.get(MetaKey::Status) == Some("streaming") {
-        "status=\"streaming\""
-    } else if is_output && has("asked") {
-        "asked="
-    } else if has("edit_of") {
-        "edit_of="
-    } else if has("history_before") {
-        "history_before="
-    } else if is_notification && cell.get(MetaKey::Kind) == Some("rewind") {
-        "kind=\"rewind\""
-    } else {
-        return None;
-    };
-    let text = format!("{what} belongs to an earlier format and means nothing any more");
-    let hint = "remove it from the cell, or remove the cell";
-    Some(Problem::error("old-format", text).hint(hint))
 }
 
 /// One problem for each run of bytes that is not UTF-8.
@@ -335,6 +295,38 @@ fn agent_problems(cell: Cell<'_>, agents: &HashSet<String>, problems: &mut Probl
             Problem::error(code, text).hint("give the agent another name"),
             cell.head(),
         );
+    }
+}
+
+/// Settings of an agent in a cell that cannot hold them: such attributes belong to the author, and have no effect.
+fn misplaced_settings(cell: Cell<'_>, problems: &mut ProblemCollector<'_>) {
+    let Some(span) = cell.meta_span() else { return };
+    let defines_agent = cell.role() == CellRole::AgentDefinition;
+    if !defines_agent && !cell.is_prompt() {
+        return;
+    }
+    for attribute in cell.attribute_refs() {
+        let name = attribute.name();
+        let Some(meant) = frontmatter::property_meant(name) else {
+            continue;
+        };
+        let (text, hint) = if !defines_agent {
+            let hint = format!("set {meant} for an agent, and name that with agent=\"NAME\"");
+            (format!("{name} has no effect on a message"), hint)
+        } else if meant == "system_prompt" {
+            let hint =
+                "define the agent in the frontmatter: agents: { NAME: { system_prompt: TEXT } }";
+            let text = format!(
+                "the cell of an agent cannot hold a system prompt, so {name} has no effect"
+            );
+            (text, hint.to_string())
+        } else if meant == name {
+            continue;
+        } else {
+            let text = format!("{name} has no effect on an agent");
+            (text, format!("did you mean {meant}?"))
+        };
+        problems.add(Problem::warning("misplaced-key", text).hint(hint), span);
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use analects_core::{Problem, Span, chain};
 use analects_formats::FormatReader;
 use analects_formats::convert::{self, Format, ReadOptions, ReadOutput};
-use analects_formats::msgfile::{DocumentKind, ShowProblem};
+use analects_formats::msgfile::{Document, DocumentKind, ShowProblem};
 use analects_formats::{chatmd, transcript};
 use analects_store::vfs::Disk;
 use analects_store::{
@@ -26,6 +26,9 @@ const SKIPPED: [&str; 2] = ["node_modules", "target"];
 
 /// Files up to this size stay in memory, so that problems can show the line.
 const MAX_SOURCE_IN_MEMORY: u64 = 32 << 20;
+
+/// The format of Markdown whose frontmatter cannot be read, so that nobody knows whether it holds messages.
+const MARKDOWN: &str = "markdown";
 
 /// The size of one read.
 const CHUNK_SIZE: usize = 256 << 10;
@@ -125,8 +128,9 @@ impl Findings {
         while let Some(path) = waiting.pop() {
             if !path.is_dir() {
                 match read(&path, &self.places) {
-                    Ok(Some(checked)) => self.add(checked)?,
-                    Ok(None) => {}
+                    // Other Markdown in a folder need not be a conversation.
+                    Ok(Some(checked)) if checked.format != MARKDOWN => self.add(checked)?,
+                    Ok(_) => {}
                     Err(failure) => self.note_failure(failure),
                 }
                 continue;
@@ -274,6 +278,9 @@ fn read_markdown(
     if document.kind() == DocumentKind::Plain {
         let is_chat = chatmd::is_chat_markdown(document.source());
         let format = convert::format_by_id("chatmd").filter(|_| is_chat);
+        if !is_chat && document.unreadable_frontmatter().is_some() {
+            return Ok(Some(unread_frontmatter(document, name)));
+        }
         return format.map_or(Ok(None), |format| read_with_format(path, name, format));
     }
     message_file::remark_journal(path, &document, places);
@@ -288,6 +295,16 @@ fn read_markdown(
         source: document.into_source(),
         problems,
     }))
+}
+
+/// The result for Markdown whose frontmatter cannot be read, which may name a section for messages.
+fn unread_frontmatter(document: Document, path: String) -> CheckedFile {
+    CheckedFile {
+        path,
+        format: MARKDOWN,
+        problems: document.problems(),
+        source: document.into_source(),
+    }
 }
 
 /// The start of a file, to recognise its format.

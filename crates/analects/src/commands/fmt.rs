@@ -107,7 +107,7 @@ fn readable(path: &Path) -> Result<Document, Failure> {
     let document = reading::read(path)?;
     let name = path.to_path_buf();
     if document.kind() == DocumentKind::Plain {
-        return Err(StoreError::NotAMessageFile { path: name }.into());
+        return Err(StoreError::without_section(name, &document).into());
     }
     match document.why_not_writable().map(Box::new) {
         Some(problem) => Err(StoreError::NotWritable {

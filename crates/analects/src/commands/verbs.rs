@@ -482,10 +482,7 @@ pub fn fork_file(
 ) -> Result<PathBuf, Failure> {
     let document = reading::read(path)?;
     if document.kind() == DocumentKind::Plain {
-        return Err(StoreError::NotAMessageFile {
-            path: path.to_path_buf(),
-        }
-        .into());
+        return Err(StoreError::without_section(path.to_path_buf(), &document).into());
     }
 
     let mut lost_summary = None;

@@ -13,6 +13,7 @@ mod chat_agents;
 mod chat_file_contents;
 mod chat_instructions;
 mod chat_options;
+mod chat_refusals;
 mod chat_terminal;
 mod chat_terminal_errors;
 mod chat_watch;

@@ -131,6 +131,24 @@ pub(crate) fn shortened(text: &str) -> String {
 }
 
 impl YamlError {
+    /// What to do about it.
+    pub(crate) fn hint(&self) -> &'static str {
+        let says = |words: &str| self.message.contains(words);
+        if says("duplicate mapping key") {
+            "remove one of the two"
+        } else if says("mapping values") {
+            "put a value with a colon into quotes"
+        } else if says("tabs") {
+            "indent with spaces instead of tabs"
+        } else if says("unclosed") {
+            "close it on the same line"
+        } else if self.line.is_some() && !says("too large") && !says("too deeply") {
+            "correct this line; a text in quotes is always valid"
+        } else {
+            "make it shorter or simpler"
+        }
+    }
+
     fn of(error: &serde_saphyr::Error) -> YamlError {
         let line = error
             .location()

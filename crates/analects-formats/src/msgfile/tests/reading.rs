@@ -264,7 +264,10 @@ fn a_plain_markdown_file_keeps_its_messages_in_a_section() {
     check_document(
         &document,
         text,
-        &[r#"message 1 markdown "" = "hi\n\n# Talk""#],
+        &[
+            r#"message 1 markdown "" = "hi\n\n# Talk""#,
+            "15:1 heading-outside-section",
+        ],
     );
     assert_eq!(
         (document.kind(), document.new_cell_level()),

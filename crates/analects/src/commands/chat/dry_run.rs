@@ -56,6 +56,7 @@ fn rehearse(
 ) -> Result<FileConversation, Failure> {
     let mut document = message_file::read_or_new(path)?;
     if document.kind() == DocumentKind::Plain && call.args.force && input.prompt.is_some() {
+        message_file::check_frontmatter(&document, path)?;
         document = message_file::with_section(&document, path)?;
     }
     let places = &call.environment.places;

@@ -108,8 +108,8 @@ fn answer(
     })
 }
 
-/// Opens a file to add an answer. `named` holds the pictures that the prompt names. Fails if the answer could not be saved, or if the mark of a
-/// rewind has disappeared.
+/// Opens a file to add an answer. `named` holds the pictures that the prompt names. Fails if the answer could not be
+/// saved, if the file has a problem that forbids asking, or if the mark of a rewind has disappeared.
 fn open_for_answer(
     call: ChatCall<'_>,
     path: &Path,
@@ -117,14 +117,6 @@ fn open_for_answer(
 ) -> Result<FileConversation, Failure> {
     let mut conversation = open_file(path, call.environment)?;
     let document = conversation.document();
-    if let Some(problem) = document.old_format() {
-        let problem = Box::new(problem);
-        return Err(StoreError::NotWritable {
-            path: path.to_path_buf(),
-            problem,
-        }
-        .into());
-    }
     conversation.journal().check_writable()?;
     if let Some(lost) = conversation
         .journal()
@@ -234,6 +226,7 @@ fn make_message_file_for(
     if document.kind() != DocumentKind::Plain {
         return Ok(());
     }
+    message_file::check_frontmatter(&document, path)?;
     let places = &call.environment.places;
     let after = message_file::with_section(&document, path)?;
     let mut rehearsal = FileConversation::dry_run_document(path, after, places)?;

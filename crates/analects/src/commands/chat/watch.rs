@@ -86,8 +86,7 @@ fn check_message_file(path: &Path) -> Result<(), Failure> {
         Failure::from(error).or_hint(format!("analects new {file} -m MODEL makes it"))
     })?;
     if document.kind() == DocumentKind::Plain {
-        let path = path.to_path_buf();
-        return Err(StoreError::NotAMessageFile { path }.into());
+        return Err(StoreError::without_section(path.to_path_buf(), &document).into());
     }
     Ok(())
 }

@@ -244,33 +244,60 @@ fn what_is_not_yaml() {
     };
     check(
         "a: 1\ntitle: x\na: 2\n",
-        &[&cannot(3, "duplicate mapping key: a not allowed here")],
+        &[&cannot(
+            3,
+            "duplicate mapping key: a not allowed here; remove one of the two",
+        )],
     );
-    check("1: a\n'1': b\n", &[&cannot(1, "duplicate mapping key: 1")]);
+    check(
+        "1: a\n'1': b\n",
+        &[&cannot(
+            1,
+            "duplicate mapping key: 1; remove one of the two",
+        )],
+    );
     check(
         "a:\n\tb: 1\n",
         &[&cannot(
             2,
-            "tabs disallowed within this context (block indentation)",
+            "tabs disallowed within this context (block indentation); indent with spaces instead of tabs",
         )],
     );
-    check("a: *x\n", &[&cannot(1, "reference to unknown value")]);
+    check(
+        "a: *x\n",
+        &[&cannot(
+            1,
+            "reference to unknown value; correct this line; a text in quotes is always valid",
+        )],
+    );
     check(
         "a: 1\r\nb: !foo 2\r\n",
-        &[&cannot(2, "unsupported tag `!foo`")],
+        &[&cannot(
+            2,
+            "unsupported tag `!foo`; correct this line; a text in quotes is always valid",
+        )],
     );
     check(
         "a: 1\n--- x\n",
         &[&cannot(
             2,
-            "only single YAML document expected but multiple found",
+            "only single YAML document expected but multiple found; correct this line; a text in quotes is always valid",
         )],
     );
     check(
         "a: &a [*a]\n",
-        &[&cannot(1, "recursive reference not allowed here")],
+        &[&cannot(
+            1,
+            "recursive reference not allowed here; correct this line; a text in quotes is always valid",
+        )],
     );
-    check("title: {\n", &[&cannot(1, "unclosed bracket '{'")]);
+    check(
+        "title: {\n",
+        &[&cannot(
+            1,
+            "unclosed bracket '{'; close it on the same line",
+        )],
+    );
     check(
         "- a\n",
         &["1: frontmatter-type frontmatter must be a map of keys to values, not a list"],
