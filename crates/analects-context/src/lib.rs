@@ -71,7 +71,10 @@ pub use compact::{
 pub use freshness::{FileFacts, FileFreshness, Freshness, StaleFile};
 pub use normalize::{NormalizedConversation, normalize_messages_for_api};
 pub use plan::{Budget, Fate, Plan, Planner, Precision, Row, TooLarge, plan};
-pub use prompt::{ProjectDocument, REMINDERS, format_system_prompt_with_context, reminders};
+pub use prompt::{
+    DOCUMENT_ID, ProjectDocument, REMINDERS, document_message, format_system_prompt_with_context,
+    reminders,
+};
 pub use tokens::{
     Calibration, Count, Counter, ImageSize, Method, ModelFamily, ReportedUsage, TemplateTokens,
     Tokenizer, count_tokens_from_usage, estimate, image_size,

@@ -187,6 +187,24 @@ impl Document {
         )
     }
 
+    /// The text that belongs to the author: between the frontmatter and the section for messages or, in a `*.msg.md`
+    /// file, the first cell. It is only sent if somebody asks for that.
+    ///
+    /// ```
+    /// use analects_formats::msgfile::decode_named;
+    ///
+    /// let notes = "---\nmessage_section: Talk\n---\n\n# Notes\n\nMine.\n\n## Talk\n\n### %%\n\nWhy?\n";
+    /// let notes = decode_named(notes, "notes.md");
+    /// assert_eq!(notes.author_text().of(notes.source()).trim_ascii(), b"# Notes\n\nMine.");
+    /// ```
+    pub fn author_text(&self) -> Span {
+        let preamble = self.preamble();
+        let end = self
+            .section()
+            .map_or(preamble.end, |section| section.heading.start);
+        Span::new(preamble.start, end.max(preamble.start))
+    }
+
     /// The cells, in order.
     pub fn cells(&self) -> impl DoubleEndedIterator<Item = Cell<'_>> + ExactSizeIterator {
         (0..self.scan.cells.len()).map(|at| Cell { document: self, at })

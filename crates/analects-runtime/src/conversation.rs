@@ -93,6 +93,9 @@ pub struct Snapshot {
     /// Set by a place that loads only what the model sees: the boundary of the last compaction, or `Some(None)` without
     /// one. `None` means that `messages` holds everything.
     pub view: Option<Option<Message>>,
+    /// The document that the conversation is about, which the model reads before all messages. It is not part of the
+    /// record: verbs and compactions do not see it, and every request has it as it is then.
+    pub document: Option<Message>,
     /// How many bytes before `messages` were not loaded because there is no room for them. 0 if everything is there.
     pub earlier_bytes: u64,
 }
@@ -110,12 +113,24 @@ impl Snapshot {
         }
     }
 
-    /// Takes the messages that the model sees.
-    pub(crate) fn into_visible_messages(self) -> Vec<Message> {
+    /// The messages that the model sees, after the document.
+    pub(crate) fn chain_with_document(&self) -> Chain<'_> {
+        let mut chain = self.chain();
+        chain.messages.splice(0..0, &self.document);
+        chain
+    }
+
+    /// Takes the messages that the model sees, after the document.
+    pub(crate) fn into_visible_messages(mut self) -> Vec<Message> {
         if self.view.is_some() {
+            self.messages.splice(0..0, self.document);
             return self.messages;
         }
-        self.chain().messages.into_iter().cloned().collect()
+        self.chain_with_document()
+            .messages
+            .into_iter()
+            .cloned()
+            .collect()
     }
 }
 

@@ -223,7 +223,7 @@ impl<'d, 's> TurnDriver<'d, 's> {
         if self.is_question_removed() {
             return planned_without(MissingItem::Question);
         }
-        let chain = snapshot.chain();
+        let chain = snapshot.chain_with_document();
         let agent = self.setup.agent_with_one_model();
         self.plan = self.setup.planner(&agent).plan(&chain, &mut self.counter);
         let is_full = self.setup.is_full(&self.plan, &chain, &mut self.counter);

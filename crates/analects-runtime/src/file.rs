@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use analects_context::{Calibration, FileFreshness};
+use analects_context::{Calibration, FileFreshness, document_message};
 use analects_core::verbs::{Change, Choice, Target};
 use analects_core::{Agent, Body, Content, History, Message, MessageId, SessionId, Text, User};
 use analects_formats::DecodedFile;
@@ -47,6 +47,8 @@ pub struct FileConversation {
     entry: Option<AnswerEntry>,
     /// Where the last answer is in the file.
     place: Option<AnswerDestination>,
+    /// Whether the model sees the author's text, even if the file does not say so.
+    sends_document: bool,
     /// How much detail the file holds about an answer.
     detail: AnswerDetail,
     /// The zone of times in the file.
@@ -95,6 +97,7 @@ impl FileConversation {
             file,
             entry: None,
             place: None,
+            sends_document: false,
             detail: AnswerDetail::Usual,
             zone: places.zone.clone(),
             calibration: Calibration::default(),
@@ -104,6 +107,21 @@ impl FileConversation {
     /// Replaces the pictures that a person allowed for this file.
     pub fn allow_pictures(&mut self, pictures: AllowedPictures) {
         self.pictures = pictures;
+    }
+
+    /// Sends the author's text above the messages along, whether or not the frontmatter says so.
+    pub fn send_document(&mut self) {
+        self.sends_document = true;
+    }
+
+    /// The author's text above the messages, if the model sees it.
+    fn author_text(&self) -> Option<Message> {
+        let document = self.document();
+        if !self.sends_document && !document.frontmatter().sends_document {
+            return None;
+        }
+        let text = document.author_text().of(document.source());
+        document_message(&String::from_utf8_lossy(text))
     }
 
     /// Sets how much detail the file holds about answers.
@@ -413,6 +431,7 @@ impl Conversation for FileConversation {
             messages: decoded.messages,
             problems: decoded.problems,
             questions,
+            document: self.author_text(),
             ..Snapshot::default()
         }
     }

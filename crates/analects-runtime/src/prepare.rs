@@ -576,7 +576,7 @@ impl<C: Conversation> Prepared<C> {
         let reminders = remind(&mut self.conversation, &self.setup, &self.scope)?;
         let snapshot = self.scope.narrow(self.conversation.snapshot());
         let snapshot = snapshot.map_err(|_| AskError::ChoiceRemoved)?;
-        let chain = snapshot.chain();
+        let chain = snapshot.chain_with_document();
         let mut counter = self.setup.counter(&self.conversation.notes().calibration);
         let agent = self.setup.agent_with_one_model();
         let planner = self.setup.planner(&agent).with_precision(precision);

@@ -485,6 +485,7 @@ impl Conversation for StoredConversation {
         }
         let view = Some(self.loaded.boundary.clone());
         Snapshot {
+            document: None,
             messages,
             problems,
             questions: self.questions(),

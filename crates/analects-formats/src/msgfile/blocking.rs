@@ -3,7 +3,7 @@
 
 use analects_core::{Problem, Span};
 
-use super::encode::closed_fences;
+use super::fence::closed_fences;
 use super::line::heading_text;
 use super::scan::{line_text, lines};
 use super::{Cell, CellKind, CellRole, Document, DocumentKind, MetaKey, Section, frontmatter};

@@ -6,6 +6,7 @@ mod dry_run;
 mod in_file;
 mod in_store;
 mod interactive;
+mod other_formats;
 mod turn;
 mod watch;
 
@@ -114,7 +115,10 @@ fn run_in(mut args: ChatArgs, environment: &Environment) -> Result<(), Failure> 
     let options = args.connection.options(environment)?;
     let (file, words) = split_file(std::mem::take(&mut args.words))?;
     match &file {
-        Some(file) => args.connection.check_not_recorded_over(file)?,
+        Some(file) => {
+            args.connection.check_not_recorded_over(file)?;
+            refuse_own_file(file, &args.files)?;
+        }
         None => args.call.refuse_file_options()?,
     }
     // With `--watch`, questions come from the file, and stdin may be a pipe that never ends.
@@ -157,6 +161,18 @@ fn run_in(mut args: ChatArgs, environment: &Environment) -> Result<(), Failure> 
     }
     chat_in_file(call, &file, &mut input)
         .map_err(|failure| hint_prompt_kept(failure, &file, &input, &environment.places))
+}
+
+/// Refuses to attach the conversation to itself: the model would read every message twice, and be told that the file
+/// changed after each answer.
+fn refuse_own_file(file: &Path, attached: &[PathBuf]) -> Result<(), Failure> {
+    let is_own = |other: &PathBuf| matches!((file.canonicalize(), other.canonicalize()), (Ok(own), Ok(other)) if own == other);
+    if !attached.iter().any(is_own) {
+        return Ok(());
+    }
+    let message = format!("{}: this is the conversation itself", file.display());
+    let hint = "leave out -f; --with-document sends the text above the messages along";
+    Err(Failure::usage(message, hint))
 }
 
 /// Moves what you chose out of the arguments, and reads the configuration for it.
@@ -223,17 +239,16 @@ fn split_file(mut words: Vec<String>) -> Result<(Option<PathBuf>, Vec<String>), 
     let Some(first) = words.first() else {
         return Ok((None, words));
     };
+    if Path::new(first).is_dir() {
+        return Err(other_formats::explain_folder(Path::new(first)));
+    }
     let exists = Path::new(first).is_file();
     if first.ends_with(".md") && (exists || !first.contains(char::is_whitespace)) {
         let file = PathBuf::from(words.remove(0));
         return Ok((Some(file), words));
     }
     if exists {
-        let message = format!("{first}: not a message file; its name must end in .msg.md");
-        return Err(Failure::usage(
-            message,
-            "quote the prompt if this is its first word",
-        ));
+        return Err(other_formats::explain_other_file(Path::new(first)));
     }
     Ok((None, words))
 }

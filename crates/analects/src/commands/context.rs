@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use analects_context::{Count, Fate, Precision, Row, count_tokens_from_usage};
+use analects_context::{Count, DOCUMENT_ID, Fate, Precision, Row, count_tokens_from_usage};
 use analects_core::{Message, MessageId, Problem};
 use analects_formats::msgfile::ShowProblem;
 use analects_runtime::{
@@ -24,6 +24,9 @@ use crate::failure::Failure;
 use crate::hints::{self, Interface};
 use crate::sessions::Sessions;
 use crate::{local, message_file, pictures, request_preview, ui};
+
+/// The line before the text of a document, which is no part of it.
+const DOCUMENT_TAG: &str = "<document>";
 
 /// The width of the bar in characters.
 const BAR: usize = 40;
@@ -68,6 +71,10 @@ pub struct ContextArgs {
     #[arg(long)]
     pictures: bool,
 
+    /// Plan with the text above the messages of the file
+    #[arg(long)]
+    with_document: bool,
+
     /// Print the request instead of the table
     #[arg(long)]
     request: bool,
@@ -91,6 +98,7 @@ impl ContextArgs {
             include: Vec::new(),
             exclude: Vec::new(),
             pictures: false,
+            with_document: false,
             request: false,
             json: false,
             interface: Interface::Session,
@@ -192,6 +200,13 @@ pub fn run(args: &ContextArgs) -> Result<(), Failure> {
     if args.target.ends_with(".md") || path.is_file() {
         return of_file(args, call, path);
     }
+    if settings.args.with_document {
+        let message = "--with-document sends the text of a file, and this is a session";
+        return Err(Failure::usage(
+            message,
+            "leave it out, or name a message file",
+        ));
+    }
     if settings.args.chooses_cells() {
         let message = "--include and --exclude choose cells of a file, and this is a session";
         return Err(Failure::usage(
@@ -220,6 +235,7 @@ fn settings(args: &ContextArgs, environment: &Environment) -> Result<ChatSetting
             include: args.include.clone(),
             exclude: args.exclude.clone(),
             pictures: args.pictures,
+            with_document: args.with_document,
             ..CallArgs::default()
         },
         model: args.model.clone(),
@@ -244,6 +260,9 @@ fn of_file(args: &ContextArgs, call: ChatCall<'_>, path: &Path) -> Result<(), Fa
     let is_wanted = args.pictures;
     let allowed = pictures::allowed(path, is_wanted, call.config, call.environment);
     conversation.allow_pictures(allowed);
+    if args.with_document {
+        conversation.send_document();
+    }
     message_file::remark_journal(path, conversation.document(), places);
     let input = UserInput::default();
     let chosen = call.args.choose(path, &conversation)?;
@@ -362,8 +381,12 @@ fn print_table(
     let mut rows = first_rows(planned);
     let messages = planned.plan.rows.iter().zip(&planned.messages);
     for (at, (row, message)) in messages.enumerate() {
-        let name = names.get(&message.id).cloned();
-        let name = name.unwrap_or_else(|| (at + 1).to_string());
+        let name = if *message.id == *DOCUMENT_ID {
+            "document".to_string()
+        } else {
+            let name = names.get(&message.id).cloned();
+            name.unwrap_or_else(|| (at + 1).to_string())
+        };
         rows.push(line(name, row, message));
     }
     ui::print_rows(rows)?;
@@ -416,7 +439,7 @@ fn line(name: String, row: &Row, message: &Message) -> [String; 5] {
     let text = message.content_to_send().text();
     let begins = text
         .lines()
-        .find(|line| !line.trim().is_empty())
+        .find(|line| !line.trim().is_empty() && *line != DOCUMENT_TAG)
         .unwrap_or_default();
     let fate = match (row.fate, row.why) {
         (Fate::Sent, _) | (_, None) => row.fate.as_str().to_string(),

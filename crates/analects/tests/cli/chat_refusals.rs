@@ -207,3 +207,54 @@ fn misplaced_and_unknown_keys_are_reported_with_the_right_one() {
         }
     }
 }
+
+#[test]
+fn a_file_in_another_format_is_named_with_the_commands_that_read_it() {
+    let chat = "> ---\n> <USER />\n\nHello\n";
+    let claude = "{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"hi\"},\"uuid\":\"a\",\
+        \"sessionId\":\"s\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"parentUuid\":null}\n";
+    let sandbox = Sandbox::new();
+    for (name, text, new) in [
+        ("talk.chat.md", chat, "talk.msg.md"),
+        ("old.md", chat, "old.msg.md"),
+        ("session.jsonl", claude, "session.msg.md"),
+    ] {
+        sandbox.write(name, text);
+        for prompt in [&[][..], &["hi"]] {
+            let run = sandbox.run(&[&["chat", name], prompt].concat());
+            assert_eq!(run.code, Some(2), "{}", run.stderr);
+            assert!(
+                run.stderr
+                    .starts_with(&format!("analects: {name}: not a message file")),
+                "{}",
+                run.stderr
+            );
+            let hint = format!(
+                "hint: analects convert {name} -o {new} makes a message file of it; \
+                 analects session import {name} makes a session\n"
+            );
+            assert!(run.stderr.ends_with(&hint), "{}", run.stderr);
+        }
+        // What the hint names works.
+        let convert = sandbox.run(&["convert", name, "-o", new, "--lossy"]);
+        assert_eq!(convert.code, Some(0), "{}", convert.stderr);
+        assert_eq!(sandbox.run(&["session", "import", name]).code, Some(0));
+    }
+    assert!(!sandbox.message_texts("session.msg.md").is_empty());
+}
+
+#[test]
+fn a_folder_is_no_prompt() {
+    let sandbox = Sandbox::new();
+    for folder in ["notes", "talk.md"] {
+        std::fs::create_dir(sandbox.path(folder)).unwrap();
+        sandbox.run(&["chat", folder, "hi"]).assert_fails(
+            2,
+            &format!(
+                "analects: {folder}: a folder, not a message file\n\
+                 hint: name a file in it, such as {folder}/talk.msg.md; if this is the first word of the prompt, \
+                 quote the prompt\n"
+            ),
+        );
+    }
+}

@@ -67,6 +67,7 @@ mod markdown_rendering;
 mod model;
 mod new;
 mod no_model;
+mod notes_in_context;
 mod output;
 #[cfg(target_os = "linux")]
 mod pictures;

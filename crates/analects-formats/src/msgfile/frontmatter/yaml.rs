@@ -143,7 +143,7 @@ impl YamlError {
         } else if says("unclosed") {
             "close it on the same line"
         } else if self.line.is_some() && !says("too large") && !says("too deeply") {
-            "correct this line; a text in quotes is always valid"
+            "correct this line or one above it; a text in quotes is always valid"
         } else {
             "make it shorter or simpler"
         }

@@ -60,6 +60,10 @@ pub struct CallArgs {
     #[arg(long, help_heading = "Request options")]
     pub pictures: bool,
 
+    /// Send the text above the messages of the file along, as with context: document in its frontmatter
+    #[arg(long, help_heading = "Request options")]
+    pub with_document: bool,
+
     /// Print the answer, and write it to the file, only when it is complete
     #[arg(long)]
     pub no_stream: bool,
@@ -118,12 +122,13 @@ impl CallArgs {
             ("--include", !self.include.is_empty()),
             ("--exclude", !self.exclude.is_empty()),
             ("--save", self.save),
+            ("--with-document", self.with_document),
             ("--set-default-agent", self.set_default_agent.is_some()),
             ("--force", self.force),
         ];
         match given.into_iter().find(|(_, given)| *given) {
             Some((flag, _)) => Err(Failure::usage(
-                format!("{flag} is about the cells of a file, and you named no file"),
+                format!("{flag} is about a message file, and you named no file"),
                 "name a message file before the prompt, such as talk.msg.md",
             )),
             None => Ok(()),

@@ -26,6 +26,9 @@ pub fn of_file(call: ChatCall<'_>, path: &Path, input: &UserInput) -> Result<(),
     let mut allowed = pictures::allowed(path, is_wanted, call.config, call.environment);
     allowed.add(&input.pictures);
     conversation.allow_pictures(allowed);
+    if call.args.with_document {
+        conversation.send_document();
+    }
     let chosen = call.args.choose(path, &conversation)?;
     verbs::warn_chosen_are_summarised(path, conversation.document(), call.args);
     let options = call.options(input, chosen);

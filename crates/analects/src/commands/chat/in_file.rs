@@ -13,6 +13,7 @@ use jiff::Timestamp;
 
 use super::call::{ChatCall, UserInput, unanswered_in_words};
 use super::dry_run;
+use super::other_formats::convert_hint;
 use super::turn::{ProblemSource, ask, broken_cell, hint_if_broken_off};
 use crate::commands::rewind::back_to;
 use crate::commands::{set, verbs};
@@ -138,6 +139,9 @@ fn open_for_answer(
     let mut allowed = pictures::allowed(path, is_wanted, call.config, call.environment);
     allowed.add(named);
     conversation.allow_pictures(allowed);
+    if call.args.with_document {
+        conversation.send_document();
+    }
     Ok(conversation)
 }
 
@@ -256,7 +260,10 @@ pub fn open_file(path: &Path, environment: &Environment) -> Result<FileConversat
 pub fn explain_open_error(error: StoreError) -> Failure {
     match error {
         StoreError::NotAMessageFile { path } if !path.exists() => explain_missing_file(&path),
-        StoreError::NotAMessageFile { .. } => {
+        StoreError::NotAMessageFile { ref path } => {
+            if let Some(hint) = convert_hint(path) {
+                return Failure::usage(error.to_string(), hint);
+            }
             Failure::from(error).and_hint("--force does that, for its section Discussion")
         }
         error => error.into(),

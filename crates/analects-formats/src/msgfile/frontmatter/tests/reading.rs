@@ -267,28 +267,28 @@ fn what_is_not_yaml() {
         "a: *x\n",
         &[&cannot(
             1,
-            "reference to unknown value; correct this line; a text in quotes is always valid",
+            "reference to unknown value; correct this line or one above it; a text in quotes is always valid",
         )],
     );
     check(
         "a: 1\r\nb: !foo 2\r\n",
         &[&cannot(
             2,
-            "unsupported tag `!foo`; correct this line; a text in quotes is always valid",
+            "unsupported tag `!foo`; correct this line or one above it; a text in quotes is always valid",
         )],
     );
     check(
         "a: 1\n--- x\n",
         &[&cannot(
             2,
-            "only single YAML document expected but multiple found; correct this line; a text in quotes is always valid",
+            "only single YAML document expected but multiple found; correct this line or one above it; a text in quotes is always valid",
         )],
     );
     check(
         "a: &a [*a]\n",
         &[&cannot(
             1,
-            "recursive reference not allowed here; correct this line; a text in quotes is always valid",
+            "recursive reference not allowed here; correct this line or one above it; a text in quotes is always valid",
         )],
     );
     check(
