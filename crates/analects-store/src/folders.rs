@@ -1,5 +1,5 @@
-//! The folders of the store, the names of the files in them, and the write lock. The caller finds the folders; nothing
-//! here reads the environment.
+//! The folders of the store, the names of the files in them, the time zone of what it writes, and the write lock. The
+//! caller finds the folders and the zone; nothing here reads the environment.
 
 use std::any::Any;
 use std::io;

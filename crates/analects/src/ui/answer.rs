@@ -24,15 +24,13 @@ pub struct AnswerPrinter {
     ends_line: bool,
     /// Whether the last line of the thinking is complete.
     ends_thinking_line: bool,
-    /// Why nothing more can be printed.
-    /// Only the first one is kept; after it, everything else is dropped.
+    /// Why nothing more can be printed: the first failure. What follows it is dropped.
     error: Option<io::Error>,
 }
 
 impl AnswerPrinter {
-    /// A printer for stdout and stderr as they are now. The status line says that an answer is awaited.
+    /// A printer for stdout and stderr as they are now.
     pub fn new() -> AnswerPrinter {
-        status::wait_for("the answer");
         let has_colour = Colour::of(&io::stdout()).is_on();
         AnswerPrinter {
             to_terminal: io::stdout().is_terminal(),

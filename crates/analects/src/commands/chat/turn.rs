@@ -29,6 +29,7 @@ pub fn ask<C: Conversation>(
     source: &ProblemSource,
 ) -> Result<(), Failure> {
     let streams = !args.no_stream;
+    ui::status::wait_for("the answer");
     let mut answer = ui::AnswerPrinter::new();
     let mut usage = UsageMeter::new();
     interrupt::begin_answer();
@@ -66,7 +67,10 @@ fn show(event: TurnEvent, answer: &mut ui::AnswerPrinter) {
             answer.think(&text.as_str());
         }
         TurnEvent::Stream(_) | TurnEvent::Answer(_) => {}
-        TurnEvent::AskingAgain => answer.end(),
+        TurnEvent::AskingAgain => {
+            answer.end();
+            ui::status::wait_for("the answer");
+        }
         TurnEvent::Reminded(text) => ui::remark(&format!("the model is told: {text}")),
         TurnEvent::Summarising(name) => ui::remark(&format!("asking for a summary of {name} …")),
         TurnEvent::Compacting(CompactTrigger::Reactive) => {
