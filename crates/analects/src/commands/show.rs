@@ -16,9 +16,8 @@ use crate::{hints, ui};
 /// model does not see it, partial if an answer broke off, and the start of its text. On a terminal, lines
 /// are cut to its width. Problems go to stderr. show never changes the file.
 ///
-/// The model does not see a cell that is hidden (history=none), replaced by an edit in another cell, on
-/// another branch, in a side chain, taken back (by a tombstone record), compacted (a summary replaces it), or
-/// an error.
+/// The model does not see a cell that is hidden (history=none), on another branch, in a side chain, taken
+/// back (by a tombstone), compacted (a summary replaces it), or an error.
 ///
 /// With a CELL, show prints the content of that cell byte for byte, without adding a line end. CELL is a cell
 /// id or, for a cell without an id, its position in the file, counted from 1. If two cells have the same id,
