@@ -231,13 +231,6 @@ impl<'a> ObjectWriter<'a> {
         }
     }
 
-    /// Writes a finite number; JSON has no other numbers.
-    pub(crate) fn opt_f64(&mut self, key: &str, value: Option<f64>) {
-        if let Some(value) = value.filter(|value| value.is_finite()) {
-            self.key(key).push_str(&format!("{value:?}"));
-        }
-    }
-
     pub(crate) fn opt_bool(&mut self, key: &str, value: Option<bool>) {
         if let Some(value) = value {
             self.key(key).push_str(if value { "true" } else { "false" });

@@ -9,7 +9,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::body::take_id;
-use crate::json::{ObjectWriter, flag, number, shared_string, write_object};
+use crate::json::{ObjectWriter, flag, shared_string, write_object};
+use crate::spelling::{COST_USD, CREATED_AT, spell, take_spelled};
 use crate::{
     Assistant, AttachmentKind, Body, Content, History, Json, JsonError, Problem, Raw, RawMap, Role,
     TokenUsage, User,
@@ -100,6 +101,9 @@ pub struct Message {
     /// Fields of the record that this version does not know, or that have an unexpected type. They are written back in
     /// place.
     pub unknown: RawMap,
+    /// How its source spells `created_at` and `cost_usd`, where we would spell them in another way. A spelling counts
+    /// only as long as the field has that value.
+    pub spellings: RawMap,
 }
 
 const FIELD_NAMES: [&str; 16] = [
@@ -141,6 +145,7 @@ impl Message {
             body,
             extra: RawMap::new(),
             unknown: RawMap::new(),
+            spellings: RawMap::new(),
         }
     }
 
@@ -210,8 +215,9 @@ impl Message {
         writer.some_string("id", &self.id);
         writer.opt_string("parent_id", self.parent_id.as_deref());
         writer.some_string("session_id", &self.session_id);
-        let created_at = self.created_at.map(|time| time.to_string());
-        writer.opt_string("created_at", created_at.as_deref());
+        if let Some(time) = &self.created_at {
+            writer.json(CREATED_AT, &spell(time, CREATED_AT, &self.spellings));
+        }
         writer.opt_string("agent_id", self.agent_id.as_deref());
         writer.opt_string("author", self.author.as_deref());
         if self.history != History::Include {
@@ -220,7 +226,10 @@ impl Message {
         self.body.write_fields(writer);
         writer.opt_string("model", self.model.as_deref());
         writer.opt_json("usage", self.usage.as_deref());
-        writer.opt_f64("cost_usd", self.cost_usd);
+        // JSON has finite numbers only.
+        if let Some(cost) = self.cost_usd.filter(|cost| cost.is_finite()) {
+            writer.json(COST_USD, &spell(&cost, COST_USD, &self.spellings));
+        }
         writer.opt_u64("duration_ms", self.duration_ms);
         writer.opt_string("response_id", self.response_id.as_deref());
         writer.flag("is_api_error_message", self.is_api_error_message);
@@ -283,7 +292,7 @@ fn take_common_fields(message: &mut Message, fields: &mut RawMap, problems: &mut
         .take("session_id", nonempty_id)
         .unwrap_or_default()
         .into();
-    message.created_at = fields.take("created_at", |raw| raw.as_string()?.parse().ok());
+    message.created_at = take_spelled(fields, CREATED_AT, &mut message.spellings);
     message.agent_id = fields.take("agent_id", Raw::as_string);
     message.author = fields.take("author", Raw::as_string);
     message.history = fields
@@ -293,7 +302,7 @@ fn take_common_fields(message: &mut Message, fields: &mut RawMap, problems: &mut
     message.usage = fields.take("usage", |raw| {
         TokenUsage::read(raw, problems).ok().map(Box::new)
     });
-    message.cost_usd = fields.take("cost_usd", number);
+    message.cost_usd = take_spelled(fields, COST_USD, &mut message.spellings);
     message.duration_ms = fields.take("duration_ms", Raw::to);
     message.response_id = fields.take("response_id", Raw::as_string);
     message.is_api_error_message = fields.take("is_api_error_message", flag).is_some();

@@ -304,6 +304,26 @@ fn history() -> BoxedStrategy<History> {
     .boxed()
 }
 
+/// Odd spellings of a time and a cost, which some sources have.
+fn spellings(time: Option<jiff::Timestamp>, cost: Option<f64>, is_odd: bool) -> RawMap {
+    let mut spellings = RawMap::new();
+    if !is_odd {
+        return spellings;
+    }
+    if let Some(time) = time {
+        let text = time.strftime("%Y-%m-%dT%H:%M:%S%.9f+00:00").to_string();
+        spellings.push("created_at", Raw::string(&text));
+    }
+    let spelled = cost.map(|cost| (format!("{cost:e}"), format!("{cost:?}")));
+    if let Some((odd, usual)) = spelled
+        && odd != usual
+        && let Ok(raw) = Raw::parse(&odd)
+    {
+        spellings.push("cost_usd", raw);
+    }
+    spellings
+}
+
 pub fn message() -> BoxedStrategy<Message> {
     let time = (-62_135_596_800_i64..253_402_000_000, 0..1_000_000_000_i32)
         .prop_map(|(second, nano)| jiff::Timestamp::new(second, nano).unwrap_or_default());
@@ -327,6 +347,7 @@ pub fn message() -> BoxedStrategy<Message> {
     )
         .prop_map(
             |(names, figures, history, is_error, body, extra, unknown)| Message {
+                spellings: spellings(names.3, figures.2, is_error),
                 id: names.0,
                 parent_id: names.1,
                 session_id: names.2.into(),

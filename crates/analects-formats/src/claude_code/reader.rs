@@ -335,12 +335,17 @@ fn has_block(message: &Message, test: fn(&Block) -> bool) -> bool {
     }
 }
 
-/// Hashes what distinguishes a copy of a record from a different record with the same id: its type, its time, and the
-/// length of its content.
+/// Hashes what distinguishes a copy of a record from a different record with the same id: its type, its time and its
+/// content. Other fields may differ: a resumed session copies records under another session and version.
 fn fingerprint(fields: &RecordFields<'_>) -> u32 {
-    let time = fields.get("timestamp").map_or("", |time| time.get());
-    let kind = fields.get("type").map_or("", |kind| kind.get());
-    let message = fields.get("message");
-    let length = message.map_or(0, |message| message.get().len());
-    (hash(&(kind, length, time)) >> 32) as u32
+    const SAID: [&str; 6] = [
+        "type",
+        "timestamp",
+        "message",
+        "content",
+        "attachment",
+        "data",
+    ];
+    let said = SAID.map(|key| fields.get(key).map(RawValue::get));
+    (hash(&said) >> 32) as u32
 }

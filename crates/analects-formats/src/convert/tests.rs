@@ -5,6 +5,7 @@ use crate::chatmd::Dialect;
 
 mod chunks;
 mod detection;
+mod exact_forms;
 mod hostile;
 mod laws;
 mod samples;

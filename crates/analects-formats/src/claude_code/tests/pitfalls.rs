@@ -569,3 +569,36 @@ fn early_messages_get_the_first_session() {
     assert_eq!(got.messages.len(), 2);
     assert_eq!(got.messages[0].session_id, got.messages[1].session_id);
 }
+
+#[test]
+fn records_of_one_id_and_one_length_that_differ_are_both_kept() {
+    let one = prompt("u1", "-");
+    let file = [
+        one.clone(),
+        one.replace("Please.", "Thanks."),
+        answer("u2", "u1", "r1", &text("Yes.")),
+    ]
+    .concat();
+    let got = read(&file, false);
+    let texts: Vec<String> = got.messages.iter().map(Message::text).collect();
+    assert_eq!(texts, ["Please.", "Thanks.", "Yes."]);
+    // Later references mean the nearest record before them.
+    assert_eq!(parents(&got.messages)[2], "u1");
+    assert_eq!(chain(&got.messages).messages.len(), 2);
+    assert!(codes(&got).contains(&("duplicate-message-id", 2)));
+}
+
+#[test]
+fn a_record_that_names_itself_follows_the_earlier_one_of_that_id() {
+    let file = prompt("u1", "-") + &answer("u1", "u1", "r1", &text("Yes.")) + &prompt("u3", "u1");
+    let got = read(&file, false);
+    assert_eq!(parents(&got.messages), ["-", "u1", "u1"]);
+    let chain = chain(&got.messages);
+    let texts: Vec<String> = chain
+        .messages
+        .iter()
+        .map(|message| message.text())
+        .collect();
+    assert_eq!(texts, ["Please.", "Yes.", "Please."]);
+    assert!(chain.problems.iter().all(|odd| odd.code != "parent-cycle"));
+}

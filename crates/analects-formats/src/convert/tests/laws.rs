@@ -50,6 +50,17 @@ fn in_order(extra: &RawMap) -> RawMap {
     ordered
 }
 
+/// Formats of other programs have one spelling for each value.
+fn respelled(format: &dyn Format, messages: &[Message]) -> Vec<Message> {
+    let mut messages = messages.to_vec();
+    if !["transcript", "msgfile"].contains(&format.id()) {
+        for message in &mut messages {
+            message.spellings = RawMap::new();
+        }
+    }
+    messages
+}
+
 /// The same with other names in place of those that were made from a file's name and a place in it.
 pub(super) fn renamed(messages: &[Message]) -> Vec<Message> {
     let mut known: Vec<String> = Vec::new();
@@ -80,6 +91,7 @@ pub(super) fn check(
     dialect: Dialect,
 ) -> (Vec<Message>, bool) {
     let written = write_in(format, conversation, dialect);
+    let conversation = &respelled(format, conversation);
     let back = read(format, &written.bytes).messages;
     let text = String::from_utf8_lossy(&written.bytes);
     let id = format.id();

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use analects_core::{Json, Message, Problem, Raw, RawMap};
+use analects_core::{Json, Message, Problem, Raw, RawMap, is_respelled};
 use uuid::Uuid;
 
 use super::blocks::{fence_json, fenced_json};
@@ -82,7 +82,7 @@ impl MessageDetails {
             let value = match (name.as_str(), &content) {
                 ("content", Some(content)) => content.clone(),
                 ("usage", _) => merged(value, fields.get("usage")),
-                _ => value.clone(),
+                _ => respelled(&name, value, fields.get(&name)),
             };
             whole.push_raw(key.clone(), value);
         }
@@ -153,6 +153,12 @@ fn merged(value: &Raw, more: Option<&Raw>) -> Raw {
     map.to_raw()
 }
 
+/// The same value as the details spell it. If a person has changed the value in the cell, the cell counts.
+fn respelled(field: &str, value: &Raw, detail: Option<&Raw>) -> Raw {
+    let same = detail.filter(|detail| is_respelled(field, value, detail));
+    same.unwrap_or(value).clone()
+}
+
 /// The content with the fields that its blocks lack, if there are any, and whether a patched block has changed.
 fn patch_content(content: Option<&Raw>, patches: &RawMap) -> (Option<Raw>, bool) {
     if patches.is_empty() {
@@ -197,6 +203,9 @@ pub(super) fn difference(wanted: &Message, read: &Message) -> Option<RawMap> {
             Some(same) if same == value => {}
             Some(other) if name == "usage" => fields.push_raw(key.clone(), missing(value, other)?),
             Some(other) if name == "content" => blocks = block_differences(value, other)?,
+            Some(other) if is_respelled(&name, value, other) => {
+                fields.push_raw(key.clone(), value.clone());
+            }
             Some(_) => return None,
         }
     }
