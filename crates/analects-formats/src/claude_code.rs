@@ -2,9 +2,10 @@
 //!
 //! Each record of the conversation becomes one message with the same id. Nothing is merged: one answer is as many
 //! messages as it has blocks, all with the same `response_id` and usage. [`usage`] counts each answer once. Fields that a
-//! message does not have stay in its `extra`, under their name in the record. Records outside of the conversation
-//! (progress, snapshots, queues, unknown types) are counted and left out. If you read in full, they become `progress`
-//! messages, which are never parents.
+//! message does not have stay in its `extra`, under their name in the record. What sub-agents say is in side chains,
+//! whether it is in records of its own or in progress records; a message that is in both is read once. Records outside
+//! of the conversation (other progress, snapshots, queues, unknown types) are counted and left out. If you read in full,
+//! they become `progress` messages, which are never parents.
 //!
 //! ```
 //! use analects_formats::claude_code::SessionReader;

@@ -25,6 +25,10 @@ const NO_RUN: u32 = u32::MAX;
 /// The number of the main chain. Other numbers belong to side chains.
 const MAIN: u32 = 0;
 
+/// The fingerprint of a message that a progress record reports. The message's own record is a copy of it, even if its
+/// counts differ.
+pub(super) const ANY_COPY: u32 = 0;
+
 /// What a record says about its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StatedParent<'a> {
@@ -164,7 +168,9 @@ impl RecordLinks {
     pub(super) fn id_status(&self, id: &str, fingerprint: u32) -> IdStatus {
         match self.records.get(&hash(id)) {
             None => IdStatus::New,
-            Some(record) if record.fingerprint == fingerprint => IdStatus::Repeated,
+            Some(record) if [fingerprint, ANY_COPY].contains(&record.fingerprint) => {
+                IdStatus::Repeated
+            }
             Some(_) => IdStatus::Conflicting,
         }
     }

@@ -66,7 +66,7 @@ impl<'a> RecordConverter<'a> {
             RecordKind::Notice => converter.read_notice(problems),
             RecordKind::Attachment => converter.read_attachment(),
             RecordKind::Title => converter.read_title(),
-            RecordKind::Beside => converter.read_progress(),
+            RecordKind::SubAgent | RecordKind::Beside => converter.read_progress(),
         }
         converter
     }
@@ -379,7 +379,7 @@ fn attachment_kind(name: &str) -> AttachmentKind {
 
 /// Reads the token counts of an answer. The counts per lifetime of the cache are in an object of their own, which is
 /// taken apart only if nothing gets lost.
-pub(super) fn read_usage(raw: &Raw, problems: &mut Vec<Problem>) -> Option<TokenUsage> {
+fn read_usage(raw: &Raw, problems: &mut Vec<Problem>) -> Option<TokenUsage> {
     let mut usage = TokenUsage::read(raw, problems).ok()?;
     let Some(lifetimes) = cache_lifetimes(&usage) else {
         return Some(usage);

@@ -6,11 +6,11 @@ use uuid::Uuid;
 
 use super::line::{LineValue, read_line};
 use super::links::{
-    ChainPosition, Continuation, IdStatus, NewRecord, RecordLinks, StatedParent, hash,
+    ANY_COPY, ChainPosition, Continuation, IdStatus, NewRecord, RecordLinks, StatedParent, hash,
 };
 use super::message::{RecordConverter, message_of_value};
 use super::queue::MessageQueue;
-use super::record::{RecordFields, RecordKind};
+use super::record::{RecordFields, RecordKind, SubAgentReport};
 use super::report::{MissingParent, SessionReport};
 use crate::convert::{FileLine, FormatReader, LineSplitter, ReadOptions, ReadOutput};
 use crate::msgfile::session_of;
@@ -145,6 +145,10 @@ impl RecordReader {
             self.read_beside(fields, status, fingerprint, out);
             return;
         }
+        if kind == RecordKind::SubAgent {
+            self.read_sub_agent(fields, status, fingerprint, out);
+            return;
+        }
         if status == IdStatus::Conflicting {
             let id = id.unwrap_or_default();
             let text = format!("record {id} is there twice, and not the same");
@@ -155,6 +159,48 @@ impl RecordReader {
         self.read_message(kind, fields, fingerprint, out);
     }
 
+    /// Reads the progress of a sub-agent. Its message is in the side chain of the agent, where it follows the one
+    /// before it. A message that has been read already, such as from its own record, is not read again.
+    fn read_sub_agent(
+        &mut self,
+        fields: RecordFields<'_>,
+        status: IdStatus,
+        fingerprint: u32,
+        out: &mut ReadOutput,
+    ) {
+        let Some(report) = SubAgentReport::of(&fields) else {
+            return;
+        };
+        let id = report.record.string("uuid").map(String::from);
+        if id.as_deref().is_some_and(|id| self.links.has(hash(id))) {
+            self.report.repeated += 1;
+            self.read_beside(fields, status, fingerprint, out);
+            return;
+        }
+        self.link_beside(&fields, status, fingerprint);
+        let id = id.unwrap_or_else(|| self.derived_id());
+        let mut problems = Vec::new();
+        let converter = RecordConverter::new(report.kind, report.record, &mut problems);
+        for problem in problems {
+            self.add_problem(problem, out);
+        }
+        let record = NewRecord {
+            id: &id,
+            stated: StatedParent::Missing,
+            side: Some(Some(&report.agent)),
+            continuation: continuation(&converter.message, false),
+        };
+        let position = self.links.add_message(record, ANY_COPY);
+        self.report.pair_calls(&converter.message, self.line, out);
+        let mut message = converter.finish(id, &self.session(), position);
+        // The progress record goes on saying what the message does not, such as the call that the agent works for.
+        let rest = std::mem::take(&mut message.extra).to_raw();
+        let data = report.data.into_map_with("message", rest);
+        message.extra =
+            without_session(fields, &self.session()).into_map_with("data", data.to_raw());
+        self.queue.push(message, out);
+    }
+
     /// Reads a record that is not part of the conversation.
     fn read_beside(
         &mut self,
@@ -163,22 +209,35 @@ impl RecordReader {
         fingerprint: u32,
         out: &mut ReadOutput,
     ) {
+        let position = self.link_beside(&fields, status, fingerprint);
+        if !self.full {
+            out.left_out += 1;
+            return;
+        }
+        let id = fields
+            .string("uuid")
+            .filter(|_| status != IdStatus::Repeated);
+        let id = id.map_or_else(|| self.derived_id(), String::from);
+        let converter = RecordConverter::new(RecordKind::Beside, fields, &mut Vec::new());
+        let message = converter.finish(id, &self.session(), position);
+        self.queue.push(message, out);
+    }
+
+    /// Links a record that is not a message, since others may follow it. A repeated record keeps its first link.
+    fn link_beside(
+        &mut self,
+        fields: &RecordFields<'_>,
+        status: IdStatus,
+        fingerprint: u32,
+    ) -> ChainPosition {
         let parent = fields.string("parentUuid");
-        let stated = stated_parent(&fields, parent.as_deref());
-        // A repeated record keeps its first link.
+        let stated = stated_parent(fields, parent.as_deref());
         let id = fields
             .string("uuid")
             .filter(|_| status != IdStatus::Repeated);
         let position = self.links.add_other(id.as_deref(), fingerprint, stated);
         self.note_parent(&position, parent.as_deref(), true);
-        if !self.full {
-            out.left_out += 1;
-            return;
-        }
-        let id = id.map_or_else(|| self.derived_id(), String::from);
-        let converter = RecordConverter::new(RecordKind::Beside, fields, &mut Vec::new());
-        let message = converter.finish(id, &self.session(), position);
-        self.queue.push(message, out);
+        position
     }
 
     /// Reads a record that is part of the conversation.
@@ -282,6 +341,12 @@ impl RecordReader {
         self.queue.finish(out);
         self.report.finish(&self.links, self.full, out);
     }
+}
+
+/// Returns the fields of a record without the session that its message names.
+fn without_session<'a>(mut fields: RecordFields<'a>, session: &str) -> RecordFields<'a> {
+    fields.remove_same("sessionId", session);
+    fields
 }
 
 /// Returns the id of the record that a message follows. A compaction has a field of its own for that.

@@ -168,7 +168,9 @@ pub(super) enum RecordKind {
     Attachment,
     /// The title of the session.
     Title,
-    /// Not part of the conversation: progress, snapshots, queues, and unknown types.
+    /// A message of a sub-agent, in a progress record of its call.
+    SubAgent,
+    /// Not part of the conversation: other progress, snapshots, queues, and unknown types.
     Beside,
 }
 
@@ -188,6 +190,7 @@ impl RecordKind {
             "summary" if has_content(fields) => RecordKind::Summary,
             "ai-title" if fields.string("aiTitle").is_some() => RecordKind::Title,
             "custom-title" if fields.string("customTitle").is_some() => RecordKind::Title,
+            "progress" if SubAgentReport::of(fields).is_some() => RecordKind::SubAgent,
             _ => RecordKind::Beside,
         }
     }
@@ -243,4 +246,48 @@ fn has_content(fields: &RecordFields<'_>) -> bool {
     fields
         .object("message")
         .is_some_and(|message| message.get("content").is_some())
+}
+
+/// What a progress record says about a message of a sub-agent.
+///
+/// ```json
+/// {"type":"progress","parentToolUseID":"toolu_1","uuid":"…",
+///  "data":{"type":"agent_progress","agentId":"a4f","message":{"type":"user","uuid":"…","message":{…}}}}
+/// ```
+pub(super) struct SubAgentReport<'a> {
+    /// The `data` of the progress record.
+    pub data: RecordFields<'a>,
+    /// The record of the message. Unlike others, it does not say which one it follows.
+    pub record: RecordFields<'a>,
+    /// What the message is.
+    pub kind: RecordKind,
+    /// The name of the sub-agent's side chain.
+    pub agent: String,
+}
+
+impl<'a> SubAgentReport<'a> {
+    /// Reads a record; `None` if it is not the progress of a sub-agent, or if it has no message of one.
+    pub(super) fn of(fields: &RecordFields<'a>) -> Option<SubAgentReport<'a>> {
+        let data = fields.object("data")?;
+        if data.string("type")? != "agent_progress" {
+            return None;
+        }
+        let record = data.object("message")?;
+        let kind = match record.string("type").as_deref() {
+            Some("user") => RecordKind::User,
+            Some("assistant") => RecordKind::Assistant,
+            _ => return None,
+        };
+        let call = || fields.string("parentToolUseID").unwrap_or_default();
+        let agent = match data.string("agentId") {
+            Some(agent) => agent.into_owned(),
+            None => format!("sidechain-{}", call()),
+        };
+        Some(SubAgentReport {
+            data,
+            record,
+            kind,
+            agent,
+        })
+    }
 }

@@ -11,6 +11,7 @@ mod pitfalls;
 mod records;
 mod restore;
 mod samples;
+mod sub_agents;
 
 /// Reads a session in one piece.
 fn read(bytes: impl AsRef<[u8]>, full: bool) -> ReadOutput {

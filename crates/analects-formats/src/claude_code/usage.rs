@@ -10,10 +10,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use analects_core::{Body, Message, Raw, RawMap, TokenUsage};
+use analects_core::{Message, RawMap, TokenUsage};
 use jiff::Timestamp;
-
-use super::message::read_usage;
 
 /// The model of messages that Claude Code made itself, without tokens.
 const SYNTHETIC: &str = "<synthetic>";
@@ -48,10 +46,7 @@ pub struct AnswerUsage {
     pub cost_usd: Option<f64>,
 }
 
-/// Counts the answers of any number of sessions, each once.
-///
-/// Sub-agents are counted only if their progress is among the messages, so read the files with
-/// [`full`](crate::ReadOptions::full) set.
+/// Counts the answers of any number of sessions and their sub-agents, each once.
 ///
 /// ```
 /// use analects_core::{Message, TokenUsage};
@@ -74,14 +69,6 @@ pub struct UsageTotals {
 impl UsageTotals {
     /// Adds a message. The order does not matter.
     pub fn add(&mut self, message: &Message) {
-        if let Body::Progress(progress) = &message.body {
-            let answer = progress.content.as_ref().and_then(sub_agent_answer);
-            if let Some((id, mut answer)) = answer {
-                answer.at = answer.at.or(message.created_at);
-                self.add_answer(id, answer);
-            }
-            return;
-        }
         let Some(usage) = message.usage.as_deref() else {
             return;
         };
@@ -161,32 +148,4 @@ impl TokenSums {
             *sum = sum.saturating_add(count.unwrap_or(0));
         }
     }
-}
-
-/// Returns the answer of a sub-agent in the progress of its call, with its id.
-fn sub_agent_answer(content: &Raw) -> Option<(String, AnswerUsage)> {
-    let data = content.as_object()?;
-    if text(data.get("type"))? != "agent_progress" {
-        return None;
-    }
-    let record = data.get("message")?.as_object()?;
-    let inner = record.get("message")?.as_object()?;
-    let usage = read_usage(inner.get("usage")?, &mut Vec::new())?;
-    let id = text(inner.get("id")).or_else(|| text(record.get("uuid")))?;
-    let time = text(record.get("timestamp"));
-    let answer = AnswerUsage {
-        model: text(inner.get("model")),
-        at: time.and_then(|time| time.parse().ok()),
-        usage: TokenUsage {
-            extra: RawMap::new(),
-            ..usage
-        },
-        cost_usd: None,
-    };
-    Some((id, answer))
-}
-
-/// Returns a string, unless it is empty.
-fn text(raw: Option<&Raw>) -> Option<String> {
-    raw.and_then(Raw::as_string).filter(|text| !text.is_empty())
 }

@@ -17,7 +17,7 @@ fn progress(uuid: &str, response: &str, output: u64) -> String {
         r#"{{"id":"{response}","role":"assistant","model":"small","content":[],"usage":{usage}}}"#
     );
     let data = format!(
-        r#"{{"type":"agent_progress","agentId":"a1","message":{{"type":"assistant","uuid":"x","message":{said}}}}}"#
+        r#"{{"type":"agent_progress","agentId":"a1","message":{{"type":"assistant","uuid":"x-{uuid}","message":{said}}}}}"#
     );
     format!(r#"{{"type":"progress","uuid":"{uuid}","sessionId":"s1","data":{data}}}"#) + "\n"
 }
@@ -86,7 +86,7 @@ fn sub_agents_are_counted_once_over_all_files() {
 }
 
 #[test]
-fn without_progress_sub_agents_are_not_counted() {
+fn sub_agents_in_progress_records_are_counted() {
     let file = [
         answer("a1", "msg_1", 1, "large"),
         progress("p1", "msg_s", 5),
@@ -97,7 +97,7 @@ fn without_progress_sub_agents_are_not_counted() {
         .messages
         .iter()
         .for_each(|message| totals.add(message));
-    assert_eq!((totals.sum().answers, totals.sum().output), (1, 1));
+    assert_eq!((totals.sum().answers, totals.sum().output), (2, 6));
 }
 
 #[test]

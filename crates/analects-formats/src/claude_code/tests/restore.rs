@@ -17,6 +17,9 @@ pub(super) fn record(message: &Message) -> Value {
     {
         return json(content);
     }
+    if let Some(restored) = sub_agent_record(message) {
+        return restored;
+    }
     let mut fields = object(&message.extra);
     let mut set = |key: &str, value: Value| {
         fields.entry(key).or_insert(value);
@@ -50,6 +53,30 @@ pub(super) fn record(message: &Message) -> Value {
     }
     body(message, &mut fields);
     Value::Object(fields)
+}
+
+/// The progress record that holds a message of a sub-agent. It names no parent, and its agent beside the message.
+fn sub_agent_record(message: &Message) -> Option<Value> {
+    let is_said = !matches!(message.body, Body::Progress(_));
+    let is_progress = message.extra.get("type")?.as_str() == "\"progress\"";
+    if !is_said || !is_progress {
+        return None;
+    }
+    let data = message.extra.get("data")?.as_object()?;
+    let rest = data.get("message")?.as_object()?;
+    let inner = Message {
+        extra: rest,
+        parent_id: None,
+        agent_id: None,
+        session_id: "".into(),
+        ..message.clone()
+    };
+    let mut restored = record(&inner);
+    restored.as_object_mut().unwrap().remove("sessionId");
+    let mut fields = object(&message.extra);
+    fields["data"]["message"] = restored;
+    fields.insert("sessionId".into(), Value::from(&*message.session_id));
+    Some(Value::Object(fields))
 }
 
 fn body(message: &Message, fields: &mut Map<String, Value>) {
