@@ -25,6 +25,8 @@ pub(crate) const TARGET: Target = Target {
         b"\"type\":\"assistant\"",
         b"\"type\":\"system\"",
         b"\"type\":\"progress\"",
+        b"\"type\":\"agent_progress\"",
+        b"\"data\":{\"type\":\"agent_progress\",\"agentId\":\"a4f\",\"message\":{\"type\":\"user\",\"uuid\":\"u2\",\"message\":{\"content\":\"x\"}}}",
         b"\"type\":\"attachment\"",
         b"\"type\":\"summary\"",
         b"\"subtype\":\"compact_boundary\"",
