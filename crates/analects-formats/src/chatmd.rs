@@ -33,7 +33,7 @@
 //!
 //! let (text, losses) = encode(&read.messages, &ChatSessionInfo::default(), Dialect::V2);
 //! assert!(text.starts_with("> ---\n>\n> <USER author=\"me\"/>\n\nHello\n"));
-//! assert_eq!(losses[0].what, "session id");
+//! assert_eq!(losses[0].what, "session_id");
 //! ```
 //!
 //! # Limitations

@@ -21,7 +21,7 @@
 //!
 //! 1. A [`Format`] creates a [`FormatReader`] and a [`FormatWriter`]. [`FORMATS`] lists all of them. [`detect`] and
 //!    [`format_for_name`] choose one.
-//! 2. A [`Conversion`] connects a reader with a writer and collects problems and [`Loss`]es.
+//! 2. A [`Conversion`] connects a reader with a writer and collects problems and [`Loss`](crate::Loss)es.
 //! 3. Some formats need a [`FirstPass`] over the conversation. A [`FirstPassRunner`] does it for large files. Small
 //!    conversations are buffered instead.
 //! 4. [`LineSplitter`] and [`WholeFile`] are for implementing readers.
@@ -43,11 +43,10 @@ mod transcript;
 use std::fmt;
 use std::rc::Rc;
 
-use analects_core::{Body, Message, MessageId, Problem, SessionId};
+use analects_core::{Body, Message, Problem};
 use jiff::tz::TimeZone;
-use serde::Serialize;
-use uuid::Uuid;
 
+use crate::Loss;
 use crate::chatmd::Dialect;
 use crate::msgfile::{KnownMessages, LeftBehind};
 
@@ -240,43 +239,6 @@ impl Default for WriteOptions {
             dialect: Dialect::Ours,
             zone: TimeZone::UTC,
             full: false,
-        }
-    }
-}
-
-/// Returns whether a session id was derived from a file's name. Nothing is lost without such an id, since every reader
-/// derives it again. Derived ids are UUIDs of version 5.
-pub(crate) fn is_derived_id(session: &SessionId) -> bool {
-    Uuid::try_parse(session).is_ok_and(|id| id.get_version_num() == 5)
-}
-
-/// A part of a conversation that the target format cannot represent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Loss {
-    /// The message that loses it; `None` if the conversation as a whole does.
-    pub message: Option<MessageId>,
-    /// What is lost: a field such as `model`, or a block such as `tool_use`.
-    pub what: String,
-    /// The reason, or what is written instead: lower case, no full stop.
-    pub why: String,
-}
-
-impl Loss {
-    /// Creates the loss of a part of a message.
-    pub fn of(message: &MessageId, what: impl Into<String>, why: impl Into<String>) -> Loss {
-        Loss {
-            message: Some(message.clone()),
-            what: what.into(),
-            why: why.into(),
-        }
-    }
-
-    /// Creates the loss of a fact about the whole conversation.
-    pub fn of_session(what: impl Into<String>, why: impl Into<String>) -> Loss {
-        Loss {
-            message: None,
-            what: what.into(),
-            why: why.into(),
         }
     }
 }

@@ -83,6 +83,7 @@ pub mod chatmd;
 pub mod claude_code;
 pub mod convert;
 mod damaged_line;
+pub mod losses;
 pub mod msgfile;
 pub mod openai;
 pub mod page;
@@ -92,9 +93,10 @@ pub mod transcript;
 use analects_core::{Message, Problem};
 
 pub use convert::{
-    Confidence, Format, FormatReader, FormatWriter, Loss, ReadOptions, ReadOutput, WriteOptions,
+    Confidence, Format, FormatReader, FormatWriter, ReadOptions, ReadOutput, WriteOptions,
     WriteOutput,
 };
+pub use losses::{Loss, LossKind};
 
 /// The messages of a file.
 #[derive(Debug, Clone, PartialEq, Default)]

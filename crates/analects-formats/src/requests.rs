@@ -19,9 +19,9 @@
 //! - The whole conversation is kept in memory until the end, because a later message can hide an earlier one.
 //! - Values that are nested more than twelve levels deep are compared as texts.
 
-mod difference;
 mod read;
 mod roles;
+mod same;
 mod write;
 
 use analects_core::{Body, Message, MessageId, Raw, RawMap, SessionId, StateChange, StopReason};
@@ -29,10 +29,10 @@ use analects_core::{Body, Message, MessageId, Raw, RawMap, SessionId, StateChang
 use crate::chatmd::session_json::FieldReader;
 use crate::msgfile::messages::derived_id;
 
-#[cfg(test)]
-pub(crate) use difference::same;
 pub(crate) use read::RequestReader;
 pub(crate) use roles::find_roles;
+#[cfg(test)]
+pub(crate) use same::same;
 pub(crate) use write::RequestWriter;
 
 /// The messages of one API.

@@ -26,7 +26,7 @@ fn a_system_prompt_that_is_not_the_first_becomes_a_message_of_the_user() {
         "{text}"
     );
     assert!(
-        lost.contains(&"system: it becomes a message of type user".to_string()),
+        lost.contains(&"type system: it becomes a message of type user".to_string()),
         "{lost:?}"
     );
     // Where a file has one there, it stays.
@@ -41,7 +41,7 @@ fn a_record_of_another_kind_is_left_out_by_name() {
     let state = Message::new("m2", Body::Other(analects_core::Other::default()));
     let (_, lost) = write("anthropic", "x.json", &[summary, state]);
     assert!(
-        lost.contains(&"summary: it becomes a message of type user".to_string()),
+        lost.contains(&"type summary: it becomes a message of type user".to_string()),
         "{lost:?}"
     );
     let left = "message: there is no place for such a message; it is left out".to_string();

@@ -11,7 +11,7 @@ use super::messages::{ContentShape, NOTE_ATTRIBUTES, TEXT, foreign_item, item_id
 use super::reduce::{ChatTarget, note_attributes, reduce, soften, usual_shape};
 use super::{ChatSessionInfo, Dialect, decode, session};
 use crate::Loss;
-use crate::convert::is_derived_id;
+use crate::losses::difference::is_derived;
 use crate::msgfile::encode::{open_fence, stored};
 
 /// An item to write.
@@ -240,7 +240,7 @@ pub(super) fn settle_id(session: &mut ChatSessionInfo, messages: &[Message]) -> 
         return SessionId::default();
     };
     let id = first.session_id.clone();
-    if !id.is_empty() && !is_derived_id(&id) {
+    if !id.is_empty() && !is_derived(&id) {
         session.id = Some(id.to_string());
     }
     id
@@ -259,7 +259,7 @@ pub(super) fn report_sessions(messages: &[Message], session: &SessionId, losses:
 /// Writes the preamble, the only fact about the conversation that the plugin's files have a place for.
 fn plugin_preamble(session: &ChatSessionInfo, items: bool, losses: &mut Vec<Loss>) -> String {
     let lost = [
-        ("session id", session.id.is_some()),
+        ("session_id", session.id.is_some()),
         ("title", session.title.is_some()),
         ("timestamp", session.timestamp.is_some()),
         ("updated", session.updated.is_some()),

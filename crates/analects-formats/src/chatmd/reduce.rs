@@ -21,7 +21,7 @@ mod fields;
 
 use std::borrow::Cow;
 
-use analects_core::{Body, Message, MessageId, SessionId};
+use analects_core::{Body, Content, Message, MessageId, SessionId};
 use jiff::tz::TimeZone;
 
 use super::attributes::decode_entities;
@@ -29,13 +29,11 @@ use super::content::{DIV, rewrite};
 use super::messages::item_id;
 use super::{Dialect, session_json};
 use crate::Loss;
+use crate::losses::difference::{blocks, difference};
 use crate::msgfile::encode::open_fence;
 
 pub(super) use bodies::usual_shape;
 pub(super) use fields::note_attributes;
-
-/// The reason for losses that need no further explanation.
-const NO_PLACE: &str = "there is no place for it";
 
 /// What a conversation is written as.
 #[derive(Debug, Clone, PartialEq)]
@@ -95,14 +93,11 @@ pub(super) fn reduce(
             message,
             implied: MessageId::default(),
             is_first: messages.is_empty(),
+            reasons: Vec::new(),
             losses: &mut losses,
         };
         let bodies = reducer.bodies();
-        if message.parent_id.as_ref() != previous && !bodies.is_empty() {
-            let why = "items follow one another; branches have no place";
-            reducer.lose("parent_id", why);
-        }
-        previous = Some(&message.id);
+        let first = messages.len();
         for (at, body) in bodies.into_iter().enumerate() {
             reducer.implied = target.item_id(session, messages.len() + 1);
             let mut reduced = reducer.message_with(body, at == 0);
@@ -111,6 +106,8 @@ pub(super) fn reduce(
             reduced.parent_id = messages.last().map(|last| last.id.clone());
             messages.push(reduced);
         }
+        reducer.report(&messages[first..], previous);
+        previous = Some(&message.id);
     }
     if target.is_plugin() {
         report_systems(&messages, &mut losses);
@@ -144,31 +141,54 @@ struct Reducer<'a> {
     implied: MessageId,
     /// Whether no message is written before it.
     is_first: bool,
+    /// Reasons for what the message may lose, by name. What it does lose is found by comparing it with its items.
+    reasons: Vec<(&'static str, &'static str)>,
     /// The losses of all messages.
     losses: &'a mut Vec<Loss>,
 }
 
 impl Reducer<'_> {
+    /// Notes why a part of the message gets lost or changes.
+    fn explain(&mut self, what: &'static str, why: &'static str) {
+        self.reasons.push((what, why));
+    }
+
     /// Adds a loss of the message.
     fn lose(&mut self, what: impl Into<String>, why: &str) {
         self.losses.push(Loss::of(&self.message.id, what, why));
     }
 
-    /// Adds a loss without a place if a condition holds.
-    fn lose_if(&mut self, is_lost: bool, what: &str) {
-        if is_lost {
-            self.lose(what, NO_PLACE);
+    /// Lists what the message loses if it is read back as these items. `previous` is the message before it.
+    fn report(&mut self, items: &[Message], previous: Option<&MessageId>) {
+        let Some(first) = items.first() else { return };
+        let mut read = first.clone();
+        if items.len() > 1 {
+            self.lose("grouping", "results of tools become items of their own");
+            let all = items.iter().flat_map(|item| blocks(&item.body));
+            read.body = bodies::user_body(Content::Blocks(all.collect()));
+        }
+        read.session_id = self.message.session_id.clone();
+        if self.message.parent_id.as_ref() == previous {
+            read.parent_id = self.message.parent_id.clone();
+        }
+        if self.message.author.is_none() {
+            // The model is named, as the author.
+            read.model.clone_from(&self.message.model);
+        }
+        for mut loss in difference(self.message, &read) {
+            let mut reasons = self.reasons.iter().rev();
+            if let Some((_, why)) = reasons.find(|(what, _)| *what == loss.what) {
+                loss.why = why.to_string();
+            }
+            self.losses.push(loss);
         }
     }
 
     /// Returns the id to write. Only the first of several items gets the message's own.
-    fn id(&mut self, is_first_item: bool) -> MessageId {
+    fn id(&self, is_first_item: bool) -> MessageId {
         let own = &self.message.id;
         if is_first_item && !own.is_empty() && !self.target.is_plugin() {
             return own.clone();
-        }
-        if is_first_item && *own != self.implied {
-            self.lose("id", "the item is named by its place");
         }
         self.implied.clone()
     }

@@ -12,7 +12,7 @@ use super::attributes::read_time;
 use super::line::{escape, unescape};
 use super::{ChatMdDocument, decode};
 use crate::Loss;
-use crate::convert::is_derived_id;
+use crate::losses::difference::is_derived;
 use crate::msgfile::FrontmatterProblem;
 use crate::msgfile::frontmatter::yaml::{Yaml, YamlEntry, scalar};
 use crate::msgfile::frontmatter::{FrontmatterReader, text_span};
@@ -461,7 +461,7 @@ pub fn split_session_info(mut messages: Vec<Message>) -> (ChatSessionInfo, Vec<M
     {
         first.parent_id = None;
     }
-    let id = Some(info.session_id).filter(|id| !is_derived_id(id));
+    let id = Some(info.session_id).filter(|id| !is_derived(id));
     let id = id.map(|id| id.to_string());
     (ChatSessionInfo { id, ..session }, messages)
 }

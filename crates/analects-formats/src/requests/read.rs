@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use analects_core::{Body, Message, MessageId, Other, Problem, Raw, RawMap, SessionId};
 
-use super::difference::same;
+use super::same::same;
 use super::write::write_plain;
 use super::{
     FOREIGN_FIELD, FOREIGN_TYPE, FileShape, RequestApi, RequestInfo, message_id, verbatim_key,

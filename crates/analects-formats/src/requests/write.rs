@@ -7,14 +7,14 @@ use analects_core::{
     Body, Content, History, Link, Message, MessageId, Raw, RawMap, SessionId, Tree, User,
 };
 
-use super::difference::{blocks, difference};
 use super::read::{read_item, read_plain};
 use super::{
     FOREIGN_FIELD, FOREIGN_TYPE, FileShape, RequestApi, RequestInfo, message_id, verbatim_key,
 };
 use crate::Loss;
 use crate::chatmd::session_json::FieldReader;
-use crate::convert::{FormatWriter, WriteOutput, is_derived_id};
+use crate::convert::{FormatWriter, WriteOutput};
+use crate::losses::difference::{blocks, difference, is_derived};
 use crate::transcript::OwnedLink;
 
 /// Marks what is read back of a message that became several messages of the API.
@@ -34,8 +34,6 @@ pub(crate) struct RequestWriter<A> {
 struct RequestDraft {
     /// The session of its messages.
     session: SessionId,
-    /// Whether it continues an earlier conversation that others interrupted. The file then has two.
-    is_continued: bool,
     /// What its source says about the request.
     info: RequestInfo,
     /// Whether the source had information about the request, so that the request is written even if it is empty.
@@ -75,19 +73,17 @@ impl<A: RequestApi> RequestWriter<A> {
         let last = self.requests.last();
         if last.is_none_or(|last| last.session != *session) {
             let is_continued = self.requests.iter().any(|known| known.session == *session);
+            if is_continued || !is_derived(session) {
+                let why = "a conversation is named by its file and its place in it";
+                losses.push(Loss::of_session("session_id", why));
+            }
             self.requests.push(RequestDraft {
                 session: session.clone(),
-                is_continued,
                 ..RequestDraft::default()
             });
         }
         let last = self.requests.len() - 1;
-        let request = &mut self.requests[last];
-        if request.is_continued || !is_derived_id(session) {
-            let why = "a conversation is named by its file and its place in it";
-            losses.push(Loss::of(&message.id, "session_id", why));
-        }
-        request
+        &mut self.requests[last]
     }
 
     /// Returns the shape of the file that its conversations came from, if the file can have it.
@@ -216,8 +212,8 @@ impl RequestDraft {
             read.parent_id = previous;
         }
         if read.unknown.remove(SEVERAL).is_some() {
-            let why = "it becomes several: results of tools are messages of their own";
-            losses.push(Loss::of(&message.id, "message", why));
+            let why = "results of tools become messages of their own";
+            losses.push(Loss::of(&message.id, "grouping", why));
         }
         losses.extend(difference(message, &read));
     }
@@ -311,7 +307,7 @@ fn why_off_branch(tree: &Tree, at: usize, is_elsewhere: bool) -> Option<&'static
 fn joined_body<A: RequestApi>(items: &[Raw]) -> Body {
     let read = items.iter().map(|item| read_item::<A>(item));
     Body::User(User {
-        content: Content::Blocks(read.flat_map(|message| blocks(&message)).collect()),
+        content: Content::Blocks(read.flat_map(|message| blocks(&message.body)).collect()),
         ..User::default()
     })
 }

@@ -2,7 +2,7 @@
 
 use analects_core::{
     Assistant, Block, Body, CompactBoundary, CompactTrigger, Content, Image, Other, RawMap, Span,
-    StopReason, System, Text, TextBlock, ToolResult, User,
+    StopReason, System, Text, ToolResult, User,
 };
 
 use super::{ChatTarget, Reducer, soften, soften_value};
@@ -11,9 +11,6 @@ use crate::chatmd::messages::{CHAT_ITEM, foreign_item};
 use crate::chatmd::session_json;
 use crate::msgfile::decode::trimmed;
 use crate::msgfile::encode::open_fence;
-
-/// The reason for blocks that are neither text nor pictures.
-const NO_BLOCK: &str = "there is no place for such a block; it is left out";
 
 impl Reducer<'_> {
     /// Returns the bodies of the items that the message becomes, usually one.
@@ -44,7 +41,7 @@ impl Reducer<'_> {
             | Body::Other(_)) => {
                 let name = match body.type_name() {
                     "" => "message".to_string(),
-                    CHAT_ITEM => "an item of another name".to_string(),
+                    CHAT_ITEM => "item of another name".to_string(),
                     name => name.to_string(),
                 };
                 self.lose(name, "there is no place for such a message; it is left out");
@@ -64,11 +61,6 @@ impl Reducer<'_> {
 
     /// Reduces a user's message. Results of tools become items of their own and come first.
     fn user(&mut self, user: &User) -> Vec<Body> {
-        self.lose_if(user.source.is_some(), "source");
-        self.lose_if(user.is_koding_request, "is_koding_request");
-        self.lose_if(user.koding_context.is_some(), "koding_context");
-        self.lose_if(user.command_name.is_some(), "command_name");
-        self.lose_if(user.command_args.is_some(), "command_args");
         let Content::Blocks(blocks) = &user.content else {
             return vec![user_body(self.content(&user.content, false))];
         };
@@ -79,10 +71,7 @@ impl Reducer<'_> {
                 rest.push(block.clone());
                 continue;
             };
-            if let Some(body) = self.result(result) {
-                self.lose("message", "a tool's result becomes an item of its own");
-                bodies.push(body);
-            }
+            bodies.extend(self.result(result));
         }
         // Results alone need no item beside them.
         if !rest.is_empty() || blocks.is_empty() {
@@ -93,9 +82,7 @@ impl Reducer<'_> {
 
     /// Reduces an answer. Its stop reason is not kept: answers count as finished.
     fn assistant(&mut self, assistant: &Assistant) -> Body {
-        if assistant.stop_reason != Some(StopReason::EndTurn) {
-            self.lose("stop_reason", "an answer counts as finished");
-        }
+        self.explain("stop_reason", "an answer counts as finished");
         let content = self.content(&assistant.content, true);
         Body::Assistant(Assistant {
             content,
@@ -109,8 +96,6 @@ impl Reducer<'_> {
             self.lose("tool_result", "the plugin skips tools; it is left out");
             return None;
         }
-        self.lose_if(result.is_error.is_some(), "is_error");
-        self.lose_if(!result.extra.is_empty(), "extra fields of a tool_result");
         Some(Body::ToolResult(ToolResult {
             tool_use_id: result.tool_use_id.clone(),
             content: self.content(&result.content, false),
@@ -125,10 +110,6 @@ impl Reducer<'_> {
             self.lose("compact_boundary", why);
             return None;
         }
-        self.lose_if(boundary.tokens_before.is_some(), "tokens_before");
-        self.lose_if(boundary.tokens_after.is_some(), "tokens_after");
-        self.lose_if(boundary.summary_id.is_some(), "summary_id");
-        self.lose_if(boundary.kept_from.is_some(), "kept_from");
         Some(Body::CompactBoundary(CompactBoundary {
             trigger: Some(CompactTrigger::Separator),
             ..CompactBoundary::default()
@@ -136,7 +117,7 @@ impl Reducer<'_> {
     }
 
     /// Reduces a content. Markdown gives it the usual shape of an answer or of another message.
-    fn content(&mut self, content: &Content, is_answer: bool) -> Content {
+    fn content(&self, content: &Content, is_answer: bool) -> Content {
         if *self.target == ChatTarget::Json {
             return self.json_content(content);
         }
@@ -148,70 +129,43 @@ impl Reducer<'_> {
         if !self.target.is_plugin() {
             return reduced;
         }
-        let usual = usual_shape(&reduced, is_answer);
-        if usual != *content && usual != reduced {
-            self.lose("content", "whether it is a string or blocks is not kept");
-        }
-        usual
+        usual_shape(&reduced, is_answer)
     }
 
     /// Reduces a text. For the plugin, it may change a little.
-    fn text(&mut self, text: &Text) -> String {
-        if matches!(text, Text::Broken(_)) {
-            self.lose("text", "half of a surrogate pair becomes U+FFFD");
-        }
+    fn text(&self, text: &Text) -> String {
         let text = text.as_str().into_owned();
-        if !self.target.is_plugin() {
-            return text;
+        if self.target.is_plugin() {
+            soften(&text)
+        } else {
+            text
         }
-        let soft = soften(&text);
-        if soft != text {
-            let why = "the plugin cannot read it as it is; blanks or a closing line differ";
-            self.lose("text", why);
-        }
-        soft
     }
 
     /// Reduces blocks to texts and pictures that a reader can tell apart.
-    fn blocks(&mut self, blocks: &[Block]) -> Vec<Block> {
+    fn blocks(&self, blocks: &[Block]) -> Vec<Block> {
         let reduced = blocks.iter().filter_map(|block| self.block(block));
         let mut reduced: Vec<Block> = reduced.collect();
         if self.target.is_plugin() {
-            reduced = self.texts_first(reduced);
+            reduced = texts_first(reduced);
         }
         if let [Block::Text(_)] | [] = reduced.as_slice() {
             return reduced;
         }
-        self.join_texts(reduced)
+        join_texts(reduced)
     }
 
     /// Reduces a block to a plain text or a picture.
-    fn block(&mut self, block: &Block) -> Option<Block> {
+    fn block(&self, block: &Block) -> Option<Block> {
         match block {
-            Block::Text(TextBlock { text, extra }) => {
-                self.lose_if(!extra.is_empty(), "extra fields of a text");
-                Some(Block::from_text(self.text(text)))
-            }
-            Block::Image(image) => {
-                let Some(reduced) = self.image(image) else {
-                    self.lose("image", "its source is of a kind that has no place");
-                    return None;
-                };
-                if reduced != *image {
-                    let why = "its source or its extra fields cannot be said in full";
-                    self.lose("image", why);
-                }
-                Some(Block::Image(reduced))
-            }
-            block @ (Block::ToolUse(_)
+            Block::Text(block) => Some(Block::from_text(self.text(&block.text))),
+            Block::Image(image) => self.image(image).map(Block::Image),
+            Block::ToolUse(_)
             | Block::ToolResult(_)
             | Block::Thinking(_)
             | Block::RedactedThinking(_)
             | Block::Document(_)
-            | Block::Other(_)) => {
-                self.lose(block_name(block), NO_BLOCK);
-                None
-            }
+            | Block::Other(_) => None,
         }
     }
 
@@ -228,83 +182,62 @@ impl Reducer<'_> {
         })
     }
 
-    /// Moves texts before pictures, because the plugin reads one text and then pictures.
-    fn texts_first(&mut self, blocks: Vec<Block>) -> Vec<Block> {
-        if !blocks.is_sorted_by_key(|block| !is_text(block)) {
-            let why = "the plugin reads the text first and the pictures after it";
-            self.lose("order", why);
-        }
-        let (texts, images): (Vec<Block>, Vec<Block>) = blocks.into_iter().partition(is_text);
-        texts.into_iter().chain(images).collect()
-    }
-
-    /// Joins texts in a row, and trims texts beside pictures. Otherwise a reader could not tell them apart.
-    fn join_texts(&mut self, blocks: Vec<Block>) -> Vec<Block> {
-        let mut joined: Vec<Block> = Vec::new();
-        let mut row: Vec<String> = Vec::new();
-        for block in blocks {
-            let Some(text) = block.text() else {
-                self.end_row(&mut row, &mut joined);
-                joined.push(block);
-                continue;
-            };
-            let trimmed = trimmed_text(&text);
-            if trimmed != text {
-                let why =
-                    "beside other blocks, blank lines around it or an open code block are not kept";
-                self.lose("text", why);
-            }
-            if !trimmed.is_empty() {
-                row.push(trimmed);
-            }
-        }
-        self.end_row(&mut row, &mut joined);
-        joined
-    }
-
-    /// Adds a row of texts as one block.
-    fn end_row(&mut self, row: &mut Vec<String>, joined: &mut Vec<Block>) {
-        let mut texts = row.drain(..);
-        let Some(mut text) = texts.next() else {
-            return;
-        };
-        let mut is_one = true;
-        for next in texts {
-            self.lose("text", "two texts in a row become one");
-            let gap = if text.ends_with('\r') {
-                "\r\n\r\n"
-            } else {
-                "\n\n"
-            };
-            text.push_str(gap);
-            text.push_str(&next);
-            is_one = false;
-        }
-        if !is_one {
-            // A line that closed the code block of one text may open one in the joined text.
-            text = trimmed_text(&text);
-        }
-        joined.push(Block::from_text(text));
-    }
-
     /// Reduces a content for JSON, which has parts for texts and pictures, and keeps unknown parts.
-    fn json_content(&mut self, content: &Content) -> Content {
+    fn json_content(&self, content: &Content) -> Content {
         let Content::Blocks(blocks) = content else {
             return content.clone();
         };
-        let mut parts = Vec::new();
-        for block in blocks {
-            let Some(part) = session_json::read_back(block) else {
-                self.lose(block_name(block), NO_BLOCK);
-                continue;
-            };
-            if part != *block {
-                self.lose(block_name(block), "not all of its fields have a place");
-            }
-            parts.push(part);
-        }
-        Content::Blocks(parts)
+        Content::Blocks(blocks.iter().filter_map(session_json::read_back).collect())
     }
+}
+
+/// Moves texts before pictures, because the plugin reads one text and then pictures.
+fn texts_first(blocks: Vec<Block>) -> Vec<Block> {
+    let (texts, images): (Vec<Block>, Vec<Block>) = blocks.into_iter().partition(is_text);
+    texts.into_iter().chain(images).collect()
+}
+
+/// Joins texts in a row, and trims texts beside pictures. Otherwise a reader could not tell them apart.
+fn join_texts(blocks: Vec<Block>) -> Vec<Block> {
+    let mut joined: Vec<Block> = Vec::new();
+    let mut row: Vec<String> = Vec::new();
+    for block in blocks {
+        let Some(text) = block.text() else {
+            end_row(&mut row, &mut joined);
+            joined.push(block);
+            continue;
+        };
+        let trimmed = trimmed_text(&text);
+        if !trimmed.is_empty() {
+            row.push(trimmed);
+        }
+    }
+    end_row(&mut row, &mut joined);
+    joined
+}
+
+/// Adds a row of texts as one block.
+fn end_row(row: &mut Vec<String>, joined: &mut Vec<Block>) {
+    let mut texts = row.drain(..);
+    let Some(mut text) = texts.next() else {
+        return;
+    };
+    let mut is_one = true;
+    for next in texts {
+        let gap = if text.ends_with('\r') {
+            "\r\n\r\n"
+        } else {
+            "\n\n"
+        };
+        text.push_str(gap);
+        text.push_str(&next);
+        is_one = false;
+    }
+    if !is_one {
+        // A line that closed the code block of one text may open one in the joined text.
+        text = trimmed_text(&text);
+    }
+    joined.push(Block::from_text(text));
 }
 
 /// Returns whether a block is text. Other blocks are pictures when this is called.
@@ -313,7 +246,7 @@ fn is_text(block: &Block) -> bool {
 }
 
 /// Builds the body of a user's message with nothing but this content.
-fn user_body(content: Content) -> Body {
+pub(super) fn user_body(content: Content) -> Body {
     Body::User(User {
         content,
         ..User::default()
@@ -368,19 +301,5 @@ pub(in crate::chatmd) fn usual_shape(content: &Content, is_answer: bool) -> Cont
         Content::Empty
     } else {
         Content::from(text)
-    }
-}
-
-/// Returns the name of a block in a list of losses.
-fn block_name(block: &Block) -> String {
-    match block {
-        Block::Text(_) => "text".to_string(),
-        Block::Image(_) => "image".to_string(),
-        Block::ToolUse(call) => format!("tool_use {}", call.name),
-        Block::ToolResult(_) => "tool_result".to_string(),
-        Block::Thinking(_) => "thinking".to_string(),
-        Block::RedactedThinking(_) => "redacted_thinking".to_string(),
-        Block::Document(_) => "document".to_string(),
-        Block::Other(_) => "block".to_string(),
     }
 }

@@ -3,7 +3,7 @@
 use analects_core::{Body, History, Message, Raw, RawMap, TokenUsage};
 use jiff::Timestamp;
 
-use super::{ChatTarget, NO_PLACE, Reducer, soften_value};
+use super::{ChatTarget, Reducer, soften_value};
 use crate::chatmd::attributes::{is_key, read_time, write_local_time};
 use crate::chatmd::messages::{NOTE_ATTRIBUTES, RESERVED, TEXT, reads_as_field};
 use crate::chatmd::session_json;
@@ -15,16 +15,10 @@ impl Reducer<'_> {
         let mut reduced = Message::new(message.id.clone(), body);
         if let Body::Other(_) = reduced.body {
             reduced.unknown = message.unknown.clone();
-        } else {
-            self.lose_if(
-                is_first_item && !message.unknown.is_empty(),
-                "unknown fields",
-            );
         }
         if !is_first_item {
             return reduced;
         }
-        self.lose_fields();
         // The plugin reads no attributes of these tags.
         let has_bare_tag = matches!(reduced.body, Body::System(_) | Body::CompactBoundary(_));
         let is_bare = self.target.is_plugin() && has_bare_tag;
@@ -36,36 +30,21 @@ impl Reducer<'_> {
         reduced
     }
 
-    /// Reports the fields that no target has.
-    fn lose_fields(&mut self) {
-        let message = self.message;
-        self.lose_if(message.agent_id.is_some(), "agent_id");
-        self.lose_if(message.cost_usd.is_some(), "cost_usd");
-        self.lose_if(message.duration_ms.is_some(), "duration_ms");
-        self.lose_if(message.response_id.is_some(), "response_id");
-        self.lose_if(message.is_api_error_message, "is_api_error_message");
-        if message.model.is_some() {
-            let why = match message.author {
-                None => "there is one name for who wrote it; it is written as the author",
-                Some(_) => "there is one name for who wrote it, and that is the author",
-            };
-            self.lose("model", why);
-        }
-    }
-
     /// Returns the author, or else the model. `is_bare` says that the item has no attributes.
     fn author(&mut self, is_bare: bool) -> Option<String> {
         let message = self.message;
         let name = message.author.as_ref().or(message.model.as_ref())?;
+        let why = "there is one name for who wrote it, and that is the author";
+        self.explain("model", why);
         if !self.target.is_plugin() {
             return Some(name.clone());
         }
-        let soft = Some(soften_value(name)).filter(|soft| !is_bare && !soft.is_empty());
-        if soft.as_ref() != Some(name) {
-            let why = "the plugin cannot read it as it is, or has no place for it";
-            self.lose("author", why);
-        }
-        soft
+        let why = match message.author {
+            Some(_) => "the plugin cannot read it as it is, or has no place for it",
+            None => "the model is named as the author",
+        };
+        self.explain("author", why);
+        Some(soften_value(name)).filter(|soft| !is_bare && !soft.is_empty())
     }
 
     /// Returns the time as precisely as the target keeps it. `is_bare` says that the item has no attributes.
@@ -77,17 +56,15 @@ impl Reducer<'_> {
             ChatTarget::Plugin(zone) => read_time(&write_local_time(time, zone), zone),
             ChatTarget::Json => Timestamp::from_millisecond(time.as_millisecond()).ok(),
         };
-        if reduced.is_none() {
-            self.lose("created_at", NO_PLACE);
-        } else if reduced != Some(time) {
+        if reduced.is_some() {
             let why = "a part of a second, or the hour that clocks are set back, is not kept";
-            self.lose("created_at", why);
+            self.explain("created_at", why);
         }
         reduced
     }
 
     /// Returns the token counts that the target has a place for.
-    fn usage(&mut self) -> Option<TokenUsage> {
+    fn usage(&self) -> Option<TokenUsage> {
         let usage = self.message.usage.as_deref()?;
         let mut reduced = TokenUsage::default();
         if !self.target.is_plugin() {
@@ -97,11 +74,7 @@ impl Reducer<'_> {
         if let ChatTarget::Json = self.target {
             reduced.total_tokens = usage.total_tokens;
         }
-        let reduced = Some(reduced).filter(|usage| !usage.is_empty());
-        if reduced.as_ref() != Some(usage) {
-            self.lose("usage", "only some counts of tokens have a place");
-        }
-        reduced
+        Some(reduced).filter(|usage| !usage.is_empty())
     }
 
     /// Returns how much of the message the model sees. JSON can hide a message, but not summarise it.
@@ -111,12 +84,12 @@ impl Reducer<'_> {
         if history == History::Include || (can_exclude && history == History::Exclude) {
             return history;
         }
-        self.lose("history", "every message counts as one that the model sees");
+        self.explain("history", "every message counts as one that the model sees");
         History::Include
     }
 
     /// Returns the extra fields that have a place, in the order in which they are read back.
-    fn extra(&mut self, reduced: &Message) -> RawMap {
+    fn extra(&self, reduced: &Message) -> RawMap {
         let mut kept = RawMap::new();
         // Fields with a special meaning have a place only once.
         let special: &[&str] = match self.target {
@@ -136,8 +109,6 @@ impl Reducer<'_> {
             };
             if has_place {
                 kept.push_raw(key.clone(), value.clone());
-            } else {
-                self.lose(format!("extra.{name}"), NO_PLACE);
             }
             if is_special {
                 used.push(name);

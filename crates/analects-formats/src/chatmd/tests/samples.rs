@@ -43,7 +43,7 @@ fn both_generations_are_read_and_written() {
         let expected = format!("{}\n", String::from_utf8_lossy(&file));
         assert_eq!(text, expected.replace("log(\"> ---\")", "log(\">  ---\")"));
         let lost: Vec<&str> = losses.iter().map(|loss| &*loss.what).collect();
-        assert_eq!(lost, ["text", "session id"]);
+        assert_eq!(lost, ["spacing", "session_id"]);
     }
     let read = read(&sample(test, files[0]).unwrap_or_default());
     let (text, losses) = encode(&read, &ChatSessionInfo::default(), Dialect::Ours);

@@ -42,7 +42,7 @@ fn the_plugins_dialects_are_written_as_the_plugin_does() {
     );
     assert!(one.contains("> ---\n> <SEPERATOR />\n"), "{one}");
     let lost: Vec<&str> = losses.iter().map(|loss| &*loss.what).collect();
-    assert_eq!(lost, ["usage", "session id"]);
+    assert_eq!(lost, ["usage", "session_id"]);
     let (two, _) = encode_in(&talk(), &ChatSessionInfo::default(), Dialect::V2, &zone);
     assert!(two.contains(
         "> ---\n>\n> <USER author=\"me\" timestamp=\"2025-05-07 22:01:32\"/>\n\nLook:\n"

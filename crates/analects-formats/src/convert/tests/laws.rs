@@ -9,6 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::losses::difference::is_derived;
 
 /// A conversation: each message follows the one before it.
 fn linked(mut messages: Vec<Message>, session: &str) -> Vec<Message> {
@@ -65,7 +66,7 @@ fn respelled(format: &dyn Format, messages: &[Message]) -> Vec<Message> {
 pub(super) fn renamed(messages: &[Message]) -> Vec<Message> {
     let mut known: Vec<String> = Vec::new();
     let mut rename = |name: &str| {
-        if !is_derived_id(&name.into()) {
+        if !is_derived(name) {
             return name.to_string();
         }
         let at = known.iter().position(|one| one == name).unwrap_or_else(|| {
@@ -108,21 +109,20 @@ pub(super) fn check(
         .iter()
         .filter_map(|l| l.message.as_deref())
         .collect();
-    let whole = written
+    let loses_session = written
         .losses
         .iter()
-        .any(|loss| loss.message.is_none() && loss.what == "session id");
+        .any(|loss| loss.message.is_none() && loss.what == "session_id");
     let bare = |message: &Message| {
-        let name = |name: &str| {
-            if is_derived_id(&name.into()) {
-                ""
-            } else {
-                name
-            }
-            .to_string()
-        };
+        let name = |name: &str| if is_derived(name) { "" } else { name }.to_string();
         let session = named(message.clone()).session_id;
-        let (session_id, id) = (name(&session).into(), name(&message.id).into());
+        let session_id = if loses_session {
+            String::new()
+        } else {
+            name(&session)
+        }
+        .into();
+        let id = name(&message.id).into();
         let extra = in_order(&message.extra);
         Message {
             parent_id: None,
@@ -136,10 +136,7 @@ pub(super) fn check(
     for message in &back {
         *there.entry(format!("{:?}", bare(message))).or_default() += 1;
     }
-    for message in conversation
-        .iter()
-        .filter(|m| !lossy.contains(&*m.id) && !whole)
-    {
+    for message in conversation.iter().filter(|m| !lossy.contains(&*m.id)) {
         let found = there
             .get_mut(&format!("{:?}", bare(message)))
             .filter(|count| **count > 0);
