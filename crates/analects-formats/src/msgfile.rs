@@ -255,13 +255,5 @@ impl Document {
     }
 }
 
-/// The ordinal in a name that is not an id: `7`, or `#7`.
-pub(crate) fn place_in(name: &str) -> Option<usize> {
-    let digits = name.strip_prefix('#').unwrap_or(name);
-    // `07` is no ordinal: there is one way to write a number.
-    let is_plain = digits.starts_with(|c: char| ('1'..='9').contains(&c));
-    digits.parse().ok().filter(|_| is_plain)
-}
-
 #[cfg(test)]
 pub(crate) mod tests;

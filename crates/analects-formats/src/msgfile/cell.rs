@@ -48,7 +48,7 @@ impl<'a> Cell<'a> {
         usize::from(self.spans().level)
     }
 
-    /// Its position in the file, from 1, which is also the name of a cell without an id.
+    /// Its position in the file, from 1.
     pub fn ordinal(self) -> usize {
         self.at + 1
     }
@@ -70,14 +70,11 @@ impl<'a> Cell<'a> {
         id.filter(|id| !id.is_empty())
     }
 
-    /// Its id, or else its ordinal, with `#` before it if that is the id of another cell.
+    /// Its id, or else the [number](Document::number_of) that it gets as its id.
     pub fn name(self) -> Cow<'a, str> {
         match self.id() {
             Some(id) => Cow::Borrowed(id),
-            None if self.document.has_number(self.ordinal()) => {
-                format!("#{}", self.ordinal()).into()
-            }
-            None => self.ordinal().to_string().into(),
+            None => self.document.number_of(self.at).to_string().into(),
         }
     }
 

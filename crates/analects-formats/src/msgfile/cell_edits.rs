@@ -1,17 +1,13 @@
 //! Edits of existing cells: attributes and texts change, and no other byte does. A cell that a person typed without
 //! metadata gets some.
 
-use std::collections::HashSet;
-
 use analects_core::Span;
 
 use super::edit::replace_content;
 use super::encode::{open_fence, stored};
 use super::escape::escape;
-use super::ids::leading_number;
 use super::item::{ItemError, ItemErrorKind};
 use super::line::is_blank_line;
-use super::messages::mentioned_by;
 use super::meta::write_attribute;
 use super::metadata::AttributeRef;
 use super::scan::{line_text, lines};
@@ -112,14 +108,13 @@ impl CellEdit {
 pub fn edit_cells(document: &Document, edits: &[CellEdit]) -> Result<Document, ItemError> {
     let mut edits: Vec<&CellEdit> = edits.iter().collect();
     edits.sort_by_key(|edit| edit.cell);
-    let mut next_id = leading_number(&document.next_id()).unwrap_or(1);
     let mut splices: Vec<Splice> = Vec::new();
     for group in edits.chunk_by(|one, other| one.cell == other.cell) {
         let missing = || ItemError::new(ItemErrorKind::UnknownCell, "there is no such cell");
         let cell = document.cell_at(group[0].cell).ok_or_else(missing)?;
         let needed = needed_edits(group, cell);
         if !needed.is_empty() {
-            splices.extend(splices_of(cell, &needed, &mut next_id));
+            splices.extend(splices_of(cell, &needed));
         }
     }
     let source = Splice::apply_all(&splices, document.source());
@@ -127,14 +122,14 @@ pub fn edit_cells(document: &Document, edits: &[CellEdit]) -> Result<Document, I
 }
 
 /// The splices that make the edits of one cell. A new text excludes other edits of the same cell.
-fn splices_of(cell: Cell<'_>, edits: &[&CellEdit], next_id: &mut u64) -> Vec<Splice> {
+fn splices_of(cell: Cell<'_>, edits: &[&CellEdit]) -> Vec<Splice> {
     if let Some(text) = edits.iter().find_map(|edit| edit.new_text()) {
-        return replace_body(cell, &own_id(cell, next_id), text);
+        return replace_body(cell, &cell.name(), text);
     }
     if cell.is_sealed() {
         return edit_metadata(cell, edits);
     }
-    seal(cell, edits, &own_id(cell, next_id))
+    seal(cell, edits, &cell.name())
 }
 
 /// The edits of a cell that change something. Of several edits of one attribute, the last one counts.
@@ -332,18 +327,6 @@ fn add_id(cell: Cell<'_>, id: &str) -> Splice {
     }
 }
 
-/// The id for a cell: its own, else its ordinal, by which other cells may name it already, or else a new number.
-fn own_id(cell: Cell<'_>, next_id: &mut u64) -> String {
-    if let Some(id) = cell.id() {
-        return id.to_string();
-    }
-    if !cell.document.has_number(cell.ordinal()) {
-        return cell.ordinal().to_string();
-    }
-    *next_id += 1;
-    (*next_id - 1).to_string()
-}
-
 /// The document with an id for each of these cells.
 pub(super) fn with_ids(
     document: &Document,
@@ -356,30 +339,18 @@ pub(super) fn with_ids(
     edit_cells(document, &edits.collect::<Vec<_>>())
 }
 
-/// The document with an id for each of these cells that has none: a new number, or its ordinal if another cell names
-/// it by that. The cells are in the order of the file. `None` if all have an id.
-pub(super) fn with_numbers(
-    document: &Document,
-    places: &[usize],
-) -> Result<Option<Document>, ItemError> {
+/// The document with an id for each of these cells that has none. `None` if all have one, or if a cell would read
+/// differently with it.
+pub(super) fn with_missing_ids(document: &Document, places: &[usize]) -> Option<Document> {
     let cells = places.iter().filter_map(|at| document.cell_at(*at));
-    let loose: Vec<Cell<'_>> = cells.filter(|cell| cell.id().is_none()).collect();
+    let loose: Vec<usize> = cells
+        .filter(|cell| cell.id().is_none())
+        .map(|cell| cell.at)
+        .collect();
     if loose.is_empty() {
-        return Ok(None);
+        return None;
     }
-    let mentioned: HashSet<&str> = document.cells().flat_map(mentioned_by).collect();
-    let mut number = document.number_without(places);
-    let mut splices = Vec::new();
-    for cell in loose {
-        let mut id = cell.name().into_owned();
-        if !mentioned.contains(id.as_str()) {
-            id = number.to_string();
-            number += 1;
-        }
-        splices.extend(seal(cell, &[], &id));
-    }
-    let source = Splice::apply_all(&splices, document.source());
-    checked(document, &[], source).map(Some)
+    with_ids(document, loose).ok()
 }
 
 /// The length of a line without the blanks at its end.

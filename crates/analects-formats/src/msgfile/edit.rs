@@ -147,11 +147,6 @@ impl Document {
 }
 
 impl Cell<'_> {
-    /// Whether it has no id and is not empty, so that people name it by its ordinal.
-    pub(super) fn is_named_by_place(self) -> bool {
-        self.id().is_none() && !(self.title().is_empty() && self.body().is_empty())
-    }
-
     /// Whether this is the [ready cell](Document::ready_cell) of its file.
     pub fn is_ready(self) -> bool {
         self.ordinal() == self.document.scan.cells.len()

@@ -1,11 +1,11 @@
 //! An index of cells by id, and the numbers that new ids must not repeat. What needs a pass over all cells is computed
 //! on the first use, and updated when the file grows.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use super::scan::CellSpans;
-use super::{Cell, Document, place_in};
+use super::{Cell, Document};
 
 /// The indexes of cells, by their ids. If several cells share an id, it holds the first one.
 #[derive(Debug, Default)]
@@ -39,6 +39,7 @@ impl IdTable {
 pub(super) struct NameIndex {
     ids: OnceLock<IdTable>,
     numbers: OnceLock<IdNumbers>,
+    loose: OnceLock<LooseNumbers>,
     /// The cells that come before the head that they are parts of, and the index of that head.
     leading: OnceLock<HashMap<usize, usize>>,
 }
@@ -63,6 +64,39 @@ impl IdNumbers {
     }
 }
 
+/// The numbers of the cells without an id. They count up in file order and leave out every number that is an id, so that
+/// a new cell with a larger id changes none of them.
+#[derive(Debug, Default)]
+struct LooseNumbers {
+    /// The indexes of these cells, in order.
+    places: Vec<usize>,
+    /// Their numbers, in the same order.
+    numbers: Vec<u64>,
+}
+
+impl LooseNumbers {
+    fn of(cells: &[CellSpans], source: &[u8], ids: &IdTable) -> LooseNumbers {
+        let mut loose = LooseNumbers::default();
+        // Numbers of outputs above, such as `2` of `2.think`. An output belongs to a cell above it, so the ids of
+        // outputs below may mean a cell without an id.
+        let mut above = HashSet::new();
+        let mut number = 0;
+        for (at, cell) in cells.iter().enumerate() {
+            if !cell.id.is_empty() {
+                above.extend(number_in(cell, source));
+                continue;
+            }
+            number += 1;
+            while above.contains(&number) || ids.find(number.to_string().as_bytes()).is_some() {
+                number += 1;
+            }
+            loose.places.push(at);
+            loose.numbers.push(number);
+        }
+        loose
+    }
+}
+
 /// The number that the id of a cell starts with.
 fn number_in(cell: &CellSpans, source: &[u8]) -> Option<u64> {
     leading_number(std::str::from_utf8(cell.id.of(source)).ok()?)
@@ -78,10 +112,23 @@ pub(super) fn leading_number(id: &str) -> Option<u64> {
         .flatten()
 }
 
+/// The position in a name such as `#7`.
+fn position_in(name: &str) -> Option<usize> {
+    let position = number_in_name(name.strip_prefix('#')?)?;
+    usize::try_from(position).ok()
+}
+
+/// The number in a name such as `7`. `07` is no number, because there is one way to write each.
+fn number_in_name(name: &str) -> Option<u64> {
+    let is_plain = name.starts_with(|c: char| ('1'..='9').contains(&c));
+    name.parse().ok().filter(|_| is_plain)
+}
+
 impl NameIndex {
     /// Forgets the cells from `at` on, which are about to be removed.
     pub(super) fn cut(&mut self, at: usize, cells: &[CellSpans], source: &[u8]) {
         self.leading = OnceLock::new();
+        self.loose = OnceLock::new();
         if let Some(ids) = self.ids.get_mut() {
             for (place, cell) in cells.iter().enumerate().skip(at) {
                 ids.remove(cell.id.of(source), place);
@@ -134,9 +181,30 @@ impl Document {
         self.names.leading.get_or_init(|| self.find_leading_parts())
     }
 
-    /// Whether a cell has this number as its id.
-    pub(super) fn has_number(&self, number: usize) -> bool {
-        number as u64 <= self.largest_id() && self.place_of_id(&number.to_string()).is_some()
+    fn loose_numbers(&self) -> &LooseNumbers {
+        self.names.loose.get_or_init(|| {
+            // Builds the table of ids.
+            self.place_of_id("");
+            let ids = self.names.ids.get();
+            ids.map_or_else(LooseNumbers::default, |ids| {
+                LooseNumbers::of(&self.scan.cells, &self.source, ids)
+            })
+        })
+    }
+
+    /// The number of the cell without an id at this index, which it gets as its id. It is the next number that is no id:
+    /// 1 for the first such cell, unless a cell has the id 1.
+    pub(super) fn number_of(&self, place: usize) -> u64 {
+        let loose = self.loose_numbers();
+        let at = loose.places.partition_point(|other| *other < place);
+        loose.numbers.get(at).copied().unwrap_or_default()
+    }
+
+    /// The index of the cell without an id that has this number.
+    fn place_of_number(&self, number: u64) -> Option<usize> {
+        let loose = self.loose_numbers();
+        let at = loose.numbers.binary_search(&number).ok()?;
+        loose.places.get(at).copied()
     }
 
     fn numbers(&self) -> IdNumbers {
@@ -156,17 +224,14 @@ impl Document {
         self.numbers().last_without_id
     }
 
-    /// The index of the cell with this name, from 0: the cell with this id, or else the cell without an id at this place
-    /// (`7`), or any cell at this place (`#7`).
+    /// The index of the cell with this name, from 0: the cell with this id, or else the cell without an id that has this
+    /// number (`7`). A number with `#` is a position (`#7`), even if a cell has it as its id.
     pub(super) fn place_of(&self, name: &str) -> Option<usize> {
-        // A name with `#` is always a place, whatever ids there are.
-        let is_place = name.starts_with('#') && place_in(name).is_some();
-        if let Some(place) = self.place_of_id(name).filter(|_| !is_place) {
-            return Some(place);
-        }
-        let place = place_in(name)?.checked_sub(1)?;
-        let cell = self.scan.cells.get(place)?;
-        (is_place || cell.id.is_empty()).then_some(place)
+        position_in(name)
+            .filter(|position| *position <= self.scan.cells.len())
+            .map(|position| position - 1)
+            .or_else(|| self.place_of_id(name))
+            .or_else(|| self.place_of_number(number_in_name(name)?))
     }
 
     /// Whether all ids are numbers that grow, so that no id can be repeated.

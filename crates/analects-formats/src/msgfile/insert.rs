@@ -1,13 +1,12 @@
 //! Insertion of cells between others: where they go, and the check that no other cell reads differently afterwards.
 
-use std::collections::HashSet;
 use std::ops::Range;
 
 use analects_core::Span;
 
 use super::cell_edits::would_change_others;
 use super::edit::cells_text;
-use super::item::{ItemError, ItemErrorKind};
+use super::item::ItemError;
 use super::line::is_blank_line;
 use super::owners::{OwnedCell, owned_cells};
 use super::scan::line_text;
@@ -81,7 +80,6 @@ fn insert(
     above: usize,
     cells: &[NewCell],
 ) -> Result<Splice, ItemError> {
-    check_places(placed, above)?;
     let line_end = document.line_end();
     let before = placed[above].cell;
     let end = before.span().end;
@@ -108,38 +106,6 @@ fn ends_blank(cell: Cell<'_>) -> bool {
     let start =
         memchr::memrchr(b'\n', &text[..text.len().saturating_sub(1)]).map_or(0, |at| at + 1);
     is_blank_line(line_text(&text[start..])) || cell.get(MetaKey::Stored).is_some()
-}
-
-/// Fails if a cell refers to one below by its ordinal, which changes when a cell is inserted above it.
-fn check_places(placed: &[OwnedCell<'_>], above: usize) -> Result<(), ItemError> {
-    let ids: HashSet<&str> = placed
-        .iter()
-        .filter_map(|placed| placed.cell.id())
-        .collect();
-    let below = placed.iter().skip(above + 1).map(|placed| placed.cell);
-    let mut by_place: HashSet<String> = below
-        .filter(|cell| cell.id().is_none())
-        .map(|cell| cell.name().into_owned())
-        .collect();
-    by_place.retain(|name| !ids.contains(name.as_str()));
-    let mut names = placed.iter().flat_map(|placed| references(placed.cell));
-    let Some(name) = names.find(|name| by_place.contains(*name)) else {
-        return Ok(());
-    };
-    let text = format!("cell {name} has no id, and others refer to it by its place");
-    let error = ItemError::new(ItemErrorKind::Refused, text);
-    Err(error.hinting(format!("give it an id: # %% [^{name}]")))
-}
-
-/// The names of the cells that a cell belongs to.
-fn references(cell: Cell<'_>) -> impl Iterator<Item = &str> {
-    // The call of a model belongs to a reply with this number, and never to a cell at that place.
-    let is_models = cell.role() == CellRole::ToolCall && cell.get(MetaKey::CallId).is_some();
-    let id = cell.id().filter(|_| !is_models);
-    let derived_from = id.and_then(|id| id.rsplit_once('.')).map(|(of, _)| of);
-    [derived_from, cell.part(), cell.parent(), cell.through()]
-        .into_iter()
-        .flatten()
 }
 
 impl Document {

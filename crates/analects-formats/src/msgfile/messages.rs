@@ -35,7 +35,6 @@ pub use encode::{ExactWriter, encode};
 pub use images::pictures_in;
 pub use known::{CellsHash, KnownMessages, messages_with_cells, messages_with_known};
 pub use lookup::cell_hashes;
-pub(crate) use problems::mentioned_by;
 pub use problems::message_problems;
 pub use read::messages;
 pub use readable::{LeftBehind, ReadableWriter, encode_readable};

@@ -4,31 +4,16 @@ use super::ids::leading_number;
 use super::{Cell, Document};
 
 impl Document {
-    /// The id for a new cell: a number above every number that an id starts with, and above the ordinal of every cell
-    /// that is named by it. The empty cell that the new one replaces does not count.
+    /// The id for a new cell: a number above every number that an id starts with, and above the numbers of all cells
+    /// without an id. The empty cell that the new one replaces does not count.
     pub fn next_id(&self) -> String {
         let last = self
             .cells()
             .next_back()
             .filter(|cell| cell.id().is_none() && !cell.is_ready());
         let unnamed = last.map(|cell| cell.at).or_else(|| self.last_without_id());
-        self.number_after(unnamed).to_string()
-    }
-
-    /// The number for a new cell if the cells at these indexes, in order, get ids.
-    pub(super) fn number_without(&self, places: &[usize]) -> u64 {
-        let is_other = |cell: &Cell<'_>| places.binary_search(&cell.at).is_err();
-        let unnamed = self
-            .cells()
-            .rev()
-            .find(|cell| is_other(cell) && cell.is_named_by_place());
-        self.number_after(unnamed.map(|cell| cell.at))
-    }
-
-    /// The number after the largest one in an id, and after the ordinal of the last cell without an id.
-    fn number_after(&self, unnamed: Option<usize>) -> u64 {
-        let ordinal = unnamed.map_or(0, |at| at as u64 + 1);
-        self.largest_lasting_id().max(ordinal) + 1
+        let number = unnamed.map_or(0, |at| self.number_of(at));
+        (self.largest_lasting_id().max(number) + 1).to_string()
     }
 
     /// The largest number that an id starts with, without the empty cell at the end, whose number becomes free.

@@ -1,26 +1,23 @@
 //! Selectors: lists of cells such as `1,3-5`, as people type them, and the messages that they mean.
 
-use std::collections::HashMap;
-
 use analects_core::verbs::Target;
 use analects_core::{Hint, SessionId, nearest};
 
 use super::item::{ItemError, ItemErrorKind};
-use super::{Cell, CellMessages, Document, place_in};
+use super::{Cell, CellMessages, Document};
 
 /// The indexes, from 0, of the cells in a list such as `1,3-5,2.k3f9qx7a`. A range is in the order of the file; without
 /// an end, as in `5-`, it goes to the last cell. Fails if the list is empty or names a cell that does not exist.
 pub fn find_cells(document: &Document, list: &str) -> Result<Vec<usize>, ItemError> {
-    let names = CellIndex::of(document);
     let mut found = Vec::new();
     for word in list
         .split(',')
         .map(str::trim)
         .filter(|word| !word.is_empty())
     {
-        match names.find(word) {
+        match document.place_of(word) {
             Some(at) => found.push(at),
-            None => found.extend(names.range(word)?),
+            None => found.extend(range_of(document, word)?),
         }
     }
     if found.is_empty() {
@@ -102,100 +99,61 @@ pub fn list_of(cells: &[Cell<'_>]) -> String {
     names.join(",")
 }
 
-/// A name that means only this cell in a list: its id, or `#` and its ordinal if the id does not.
+/// A name that means only this cell in a list: its name, or `#` and its ordinal if a list cannot hold the name or
+/// another cell has the same.
 fn firm_name(cell: Cell<'_>) -> String {
-    let means_it = |id: &&str| {
-        let first = cell.document.cell(id);
-        !id.contains([',', '#']) && first.is_some_and(|first| first.at == cell.at)
+    let name = cell.name();
+    let first = cell.document.cell(&name);
+    let is_first = first.is_some_and(|first| first.at == cell.at);
+    let is_listable = cell.id().is_none() || !name.contains([',', '#']);
+    if is_first && is_listable {
+        name.into_owned()
+    } else {
+        format!("#{}", cell.ordinal())
+    }
+}
+
+/// The range of cells in a word such as `3-5`. Ids may hold hyphens, so the word is split at each hyphen in turn.
+fn range_of(document: &Document, word: &str) -> Result<std::ops::RangeInclusive<usize>, ItemError> {
+    let mut splits: Vec<(&str, &str)> = word
+        .match_indices('-')
+        .map(|(at, _)| (&word[..at], &word[at + 1..]))
+        .collect();
+    splits.extend(word.split_once(".."));
+    let end = |name: &str, open: usize| match name.trim() {
+        "" => Some(open),
+        name => document.place_of(name),
     };
-    cell.id()
-        .filter(means_it)
-        .map_or_else(|| format!("#{}", cell.ordinal()), str::to_string)
+    let last = document.cells().len().saturating_sub(1);
+    let mut ends = splits
+        .iter()
+        .filter(|(first, last)| !(first.is_empty() && last.is_empty()))
+        .filter_map(|(from, to)| Some((end(from, 0)?, end(to, last)?)));
+    match ends.next() {
+        Some((first, last)) if first <= last => Ok(first..=last),
+        Some(_) => Err(ItemError::new(
+            ItemErrorKind::Invalid,
+            format!("{word}: the second cell stands before the first one"),
+        )),
+        None => Err(unknown_cell(document, word, &splits)),
+    }
 }
 
-/// The cells of a document, by id and by ordinal.
-struct CellIndex<'a> {
-    ids: HashMap<&'a str, usize>,
-    /// The indexes of cells without an id, by their ordinals.
-    ordinals: HashMap<usize, usize>,
-    count: usize,
-}
-
-impl<'a> CellIndex<'a> {
-    fn of(document: &'a Document) -> CellIndex<'a> {
-        let mut ids = HashMap::new();
-        let mut ordinals = HashMap::new();
-        for (at, cell) in document.cells().enumerate() {
-            match cell.id() {
-                Some(id) => ids.entry(id).or_insert(at),
-                None => ordinals.entry(cell.ordinal()).or_insert(at),
-            };
-        }
-        CellIndex {
-            ids,
-            ordinals,
-            count: document.cells().len(),
-        }
-    }
-
-    /// The index of the cell with this name.
-    fn find(&self, name: &str) -> Option<usize> {
-        // A name with `#` is always a place, whatever ids there are.
-        let place = name
-            .strip_prefix('#')
-            .and_then(place_in)
-            .filter(|place| *place <= self.count);
-        let by_name = || {
-            self.ids
-                .get(name)
-                .or_else(|| self.ordinals.get(&place_in(name)?))
-        };
-        place.map(|place| place - 1).or_else(|| by_name().copied())
-    }
-
-    /// The range between two cells. Ids may hold hyphens, so the word is split at each hyphen in turn.
-    fn range(&self, word: &str) -> Result<std::ops::RangeInclusive<usize>, ItemError> {
-        let mut splits: Vec<(&str, &str)> = word
-            .match_indices('-')
-            .map(|(at, _)| (&word[..at], &word[at + 1..]))
-            .collect();
-        splits.extend(word.split_once(".."));
-        let end = |name: &str, open: usize| match name.trim() {
-            "" => Some(open),
-            name => self.find(name),
-        };
-        let ends = splits
-            .iter()
-            .filter(|(first, last)| !(first.is_empty() && last.is_empty()));
-        let mut ends = ends.filter_map(|(first, last)| {
-            Some((end(first, 0)?, end(last, self.count.saturating_sub(1))?))
-        });
-        match ends.next() {
-            Some((first, last)) if first <= last => Ok(first..=last),
-            Some(_) => Err(ItemError::new(
-                ItemErrorKind::Invalid,
-                format!("{word}: the second cell stands before the first one"),
-            )),
-            None => Err(self.unknown(word, &splits)),
-        }
-    }
-
-    /// The error for a word that names no cell, with a similar id as the hint.
-    fn unknown(&self, word: &str, splits: &[(&str, &str)]) -> ItemError {
-        let missing = |name: &&str| !name.is_empty() && self.find(name).is_none();
-        let parts = splits.iter().flat_map(|(first, last)| [*first, *last]);
-        let name = parts
-            .clone()
-            .find(missing)
-            .filter(|_| splits.len() == 1)
-            .unwrap_or(word);
-        let error = ItemError::new(
-            ItemErrorKind::UnknownCell,
-            format!("there is no cell {name}"),
-        );
-        match nearest(name, self.ids.keys().copied()) {
-            Some(near) => error.hinting(format!("did you mean {near}?")),
-            None => error.hinting(Hint::ShowCells),
-        }
+/// The error for a word that names no cell, with a similar id as the hint.
+fn unknown_cell(document: &Document, word: &str, splits: &[(&str, &str)]) -> ItemError {
+    let missing = |name: &&str| !name.is_empty() && document.place_of(name).is_none();
+    let parts = splits.iter().flat_map(|(first, last)| [*first, *last]);
+    let name = parts
+        .clone()
+        .find(missing)
+        .filter(|_| splits.len() == 1)
+        .unwrap_or(word);
+    let error = ItemError::new(
+        ItemErrorKind::UnknownCell,
+        format!("there is no cell {name}"),
+    );
+    match nearest(name, document.cells().filter_map(Cell::id)) {
+        Some(near) => error.hinting(format!("did you mean {near}?")),
+        None => error.hinting(Hint::ShowCells),
     }
 }

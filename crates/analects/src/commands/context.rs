@@ -22,7 +22,7 @@ use crate::config::Config;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::hints::{self, Interface};
-use crate::sessions::Sessions;
+use crate::sessions::{Sessions, short_ids};
 use crate::{local, message_file, pictures, request_preview, ui};
 
 /// The line before the text of a document, which is no part of it.
@@ -218,7 +218,7 @@ pub fn run(args: &ContextArgs) -> Result<(), Failure> {
     let conversation = chat::open(&sessions, sessions.find(Some(&args.target))?)?;
     let mut conversation = conversation.into_dry_run();
     let prepared = call.prepare_without_question(&mut conversation, &UserInput::default())?;
-    show(args, call, prepared, &HashMap::new(), &[])
+    show(args, call, prepared, None, &[])
 }
 
 /// The settings of the call of `chat` that this command plans.
@@ -278,7 +278,7 @@ fn of_file(args: &ContextArgs, call: ChatCall<'_>, path: &Path) -> Result<(), Fa
     prepared.write()?;
     let names = prepared.conversation().cell_names();
     let pictures = prepared.conversation().named_pictures();
-    show(args, call, prepared, &names, &pictures)
+    show(args, call, prepared, Some(&names), &pictures)
 }
 
 /// Prints the plan as a table, as JSON, or as the request itself.
@@ -287,7 +287,7 @@ fn show<C: Conversation>(
     args: &ContextArgs,
     call: ChatCall<'_>,
     mut prepared: Prepared<C>,
-    names: &HashMap<MessageId, String>,
+    names: Option<&HashMap<MessageId, String>>,
     pictures: &[NamedPicture],
 ) -> Result<(), Failure> {
     chat::report_notes(prepared.notes());
@@ -335,13 +335,15 @@ fn as_json<'a>(
     target: &str,
     responder: &'a ResolvedAgent,
     planned: &'a TurnPlan,
-    names: &'a HashMap<MessageId, String>,
+    names: Option<&'a HashMap<MessageId, String>>,
     pictures: &'a [NamedPicture],
 ) -> ContextReport<'a> {
     let plan = &planned.plan;
     let row = |row: &'a Row| ContextRow {
         id: &row.id,
-        cell: names.get(&row.id).map(String::as_str),
+        cell: names
+            .and_then(|names| names.get(&row.id))
+            .map(String::as_str),
         role: row.role.as_str(),
         fate: row.fate.as_str(),
         why: row.why,
@@ -371,21 +373,24 @@ fn as_json<'a>(
     }
 }
 
-/// Prints a row for each message, the total, and the bar.
-/// Its last line is the bar.
+/// Prints a row for each message, the total, and the bar, which is the last line.
+/// Messages of a file go by the names of their cells, those of a session by the beginnings of their ids.
 fn print_table(
     responder: &ResolvedAgent,
     planned: &TurnPlan,
-    names: &HashMap<MessageId, String>,
+    names: Option<&HashMap<MessageId, String>>,
 ) -> Result<(), Failure> {
     let mut rows = first_rows(planned);
+    let ids: Vec<&str> = planned.plan.rows.iter().map(|row| &*row.id).collect();
+    let ids = short_ids(&ids);
     let messages = planned.plan.rows.iter().zip(&planned.messages);
-    for (at, (row, message)) in messages.enumerate() {
+    for ((row, message), id) in messages.zip(ids) {
         let name = if *message.id == *DOCUMENT_ID {
             "document".to_string()
+        } else if let Some(names) = names {
+            names.get(&message.id).cloned().unwrap_or_default()
         } else {
-            let name = names.get(&message.id).cloned();
-            name.unwrap_or_else(|| (at + 1).to_string())
+            id
         };
         rows.push(line(name, row, message));
     }

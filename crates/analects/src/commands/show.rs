@@ -20,7 +20,7 @@ use crate::{hints, ui};
 /// back (by a tombstone), compacted (a summary replaces it), or an error.
 ///
 /// With a CELL, show prints the content of that cell byte for byte, without adding a line end. CELL is a cell
-/// id or, for a cell without an id, its position in the file, counted from 1. If two cells have the same id,
+/// id or, for a cell without an id, its number, as list shows it. If two cells have the same id,
 /// show prints the first. Base64 content (a raw cell with a mime_type, or a picture that code made) is
 /// decoded. On a terminal, control characters and invisible characters appear as <U+001B>, and binary content
 /// is refused.
@@ -37,7 +37,7 @@ pub struct ShowArgs {
     /// The message file, such as talk.msg.md
     file: PathBuf,
 
-    /// Print only the content of this cell: its id, or its position if it has no id
+    /// Print only the content of this cell: its name, as list shows it
     cell: Option<String>,
 
     /// Print the parsed file, or the cell, as JSON

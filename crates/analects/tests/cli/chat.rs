@@ -66,7 +66,7 @@ fn chat_continues_the_conversation_in_its_file() {
     // The question now has an id; nothing else has changed.
     let sealed = typed.replace(
         "# %%\n\nAnd eight?",
-        "# %% [^3]\n\n[^3]: [markdown]\n\nAnd eight?",
+        "# %% [^4]\n\n[^4]: [markdown]\n\nAnd eight?",
     );
     assert!(file.starts_with(&sealed), "{file}");
     assert_eq!(file.matches("  tiny:").count(), 1, "{file}");

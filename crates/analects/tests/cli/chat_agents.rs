@@ -586,7 +586,7 @@ fn the_announced_cell_is_asked_next_and_new_cells_wait() {
     let next = "coder answers cell x; next: cell y\n";
     let (stderr, said) = chat_while_file_changes(|file| format!("{file}\n# %%\n\nq3\n"));
     assert_eq!(said, "q1:- 1:coder q2:- 2:poet q3:-");
-    let waits = "poet answers cell y; cell #6 waits: a further call asks it\n";
+    let waits = "poet answers cell y; cell 3 waits: a further call asks it\n";
     assert!(stderr.contains(next) && stderr.contains(waits), "{stderr}");
     // A question typed above it comes first.
     let (stderr, said) =

@@ -588,7 +588,7 @@ fn dropping_the_summary_undoes_the_compaction() {
     assert_eq!(messages_sent(&sandbox, "a.msg.md"), 12);
     sandbox.write("a.msg.md", &before);
     // A fork that ends before the summary has none, and the command says so.
-    let run = sandbox.run(&["fork", "a.msg.md", "--at", "11", "-o", "b.msg.md"]);
+    let run = sandbox.run(&["fork", "a.msg.md", "--at", "6", "-o", "b.msg.md"]);
     let told = "the summary cell s1 does not count there: the model sees all messages before it\n";
     assert_eq!((run.code, &*run.stderr), (Some(0), told));
     assert_eq!(messages_sent(&sandbox, "b.msg.md"), 11);

@@ -127,6 +127,18 @@ fn context_works_for_sessions() {
     let shown = parse_json(&sandbox.run(&["context", "last", "--json"]).stdout);
     assert_eq!(shown["messages"].as_array().unwrap().len(), 2);
     assert_eq!(shown["model"], "openai/tiny");
+    // The rows have names that other verbs take.
+    let table = sandbox.run(&["context", "last"]).stdout;
+    let row = table.lines().find(|line| line.ends_with("Count")).unwrap();
+    let name = row.split(' ').next().unwrap();
+    assert!(
+        shown["messages"][0]["id"]
+            .as_str()
+            .unwrap()
+            .starts_with(name),
+        "{table}"
+    );
+    assert_eq!(sandbox.run(&["drop", "last", name]).code, Some(0));
     assert_eq!(sandbox.run(&["context", "nobody"]).code, Some(3));
     assert_eq!(sandbox.run(&["context", "nofile.msg.md"]).code, Some(3));
 }

@@ -20,7 +20,7 @@ use crate::msgfile::{Cell, CellRole, Document, MetaKey, base64, output};
 pub enum IndexOrName<'a> {
     /// The index, from 0.
     Index(usize),
-    /// The id, or the ordinal of a cell without an id.
+    /// The id, or the number of a cell without an id.
     Name(&'a str),
 }
 
@@ -54,7 +54,7 @@ pub fn items(document: &Document) -> Vec<Item> {
         .collect()
 }
 
-/// One item; `None` if there is no such item. An id takes precedence over an ordinal, and of two cells with the same id
+/// One item; `None` if there is no such item. An id takes precedence over a number, and of two cells with the same id
 /// the first one counts.
 ///
 /// ```

@@ -151,13 +151,13 @@ pub trait CodeExecutionOutput: MessageOutput {
 
 /// A message or a function call.
 pub trait MessageItem {
-    /// Its name in the file: its id, or else its ordinal. Empty until a file gives it one.
+    /// Its name in the file: its id, or else its number. Empty until a file gives it one.
     ///
     /// ```
     /// use analects_formats::msgfile::{decode, item::{MessageItem, items}};
     ///
     /// let items = items(&decode("# %% [^a]\n\none\n\n# %%\n\ntwo\n"));
-    /// assert_eq!((items[0].name(), items[1].name()), ("a", "2"));
+    /// assert_eq!((items[0].name(), items[1].name()), ("a", "1"));
     /// ```
     fn name(&self) -> &str;
 

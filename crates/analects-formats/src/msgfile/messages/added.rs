@@ -36,7 +36,7 @@ pub struct AddedMessages {
 }
 
 /// Adds messages at the end of a file, or results of calls below their calls if a prompt follows there. A cell that
-/// a message names gets an id if it has none, since its ordinal changes as soon as a cell is typed above it. No other
+/// a message names gets an id if it has none, since its number changes as soon as a cell is typed above it. No other
 /// byte changes. Times have the offset of the zone.
 ///
 /// Fails if a message names another one that is not in the file any more, or that cannot be named because two cells

@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use super::cells::CellWriter;
 use super::known::{CellsHash, is_partial};
 use super::lookup::message_of_new_cells;
-use crate::msgfile::cell_edits::with_numbers;
+use crate::msgfile::cell_edits::with_missing_ids;
 use crate::msgfile::{Cell, CellKind, Document, NewCell, Splice, answer_below, append_answer};
 
 /// How much of what a provider reports about an answer goes into the file.
@@ -61,7 +61,7 @@ pub fn put_answer(
     zone: &TimeZone,
     ids: &mut dyn Ids,
 ) -> PlacedAnswer {
-    let sealed = with_numbers(document, asked).ok().flatten();
+    let sealed = with_missing_ids(document, asked);
     let base = sealed.as_ref().unwrap_or(document);
     let mut writer = CellWriter::after(base, ids, detail.into(), HashMap::new());
     writer.zone.clone_from(zone);
@@ -87,17 +87,19 @@ pub fn put_answer(
 }
 
 fn answer_splice(document: &Document, asked: &[usize], cells: &[NewCell]) -> Splice {
-    // A rewind mark at the end says what the answer follows, so it must take the mark's place.
-    let is_rewound = document.ready_cell().is_some_and(Cell::is_rewind_mark);
     match last_before_answer(document, asked) {
-        Some(last) if !is_rewound => answer_below(document, last, cells),
-        _ => append_answer(document, cells),
+        Some(last) => answer_below(document, last, cells),
+        None => append_answer(document, cells),
     }
 }
 
 /// The cell that an answer comes after: its question, or the last output below that, up to the next prompt that waits
-/// for another answer.
+/// for another answer. `None` if the answer goes to the end of the file.
 fn last_before_answer<'d>(document: &'d Document, asked: &[usize]) -> Option<Cell<'d>> {
+    // A rewind mark at the end says what the answer follows, so it must take the mark's place.
+    if document.ready_cell().is_some_and(Cell::is_rewind_mark) {
+        return None;
+    }
     let last_asked = *asked.last()?;
     let unanswered = document.unanswered().into_iter();
     let mut others = unanswered.filter(|cell| cell.at > last_asked && !asked.contains(&cell.at));

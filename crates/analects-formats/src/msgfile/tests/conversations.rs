@@ -79,7 +79,7 @@ fn what_was_said_last_and_not_answered() {
             .map(|cell| cell.name().into_owned())
             .collect::<Vec<_>>()
     };
-    assert_eq!(names(TALK), ["4"]);
+    assert_eq!(names(TALK), ["3"]);
     assert_eq!(names("# %%\na\n# %%\n\n# %%\nb\n# %%\n"), ["1", "3"]);
     assert_eq!(
         names("# %%\na\n# %%% [^2]\n[^2]: [x]\nanswer\n# %%\n"),

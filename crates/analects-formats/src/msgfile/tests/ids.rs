@@ -163,7 +163,7 @@ fn the_parts_of_an_answer_are_one_message_in_the_order_of_the_file() {
             "2.n0000007.1",
             "3.n0000001",
             "3.n0000002",
-            "13"
+            "4"
         ]
     );
     let read = messages(&document, &SessionId::default()).messages;

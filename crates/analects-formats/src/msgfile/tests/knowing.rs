@@ -127,18 +127,12 @@ fn a_loose_question_gets_a_number() {
 }
 
 #[test]
-fn a_question_keeps_the_place_by_which_another_cell_names_it() {
-    let talk = "# %% [^7]\n\n[^7]: [markdown]\n\nHi\n\n# %%\n\nWhy?\n\n\
+fn a_question_gets_its_name_as_its_id() {
+    let talk = "# %% [^1]\n\n[^1]: [markdown]\n\nHi\n\n# %%\n\nWhy?\n\n\
         # %%% [^8]\n\n[^8]: [notification] kind=\"note\" parent=\"2\" history=none\n\nx\n";
     let (file, _) = put(talk, &[1]);
     assert!(
         file.contains("# %% [^2]\n\n[^2]: [markdown]\n\nWhy?"),
-        "{file}"
-    );
-    let unnamed = talk.replace(" parent=\"2\"", "");
-    let (file, _) = put(&unnamed, &[1]);
-    assert!(
-        file.contains("# %% [^9]\n\n[^9]: [markdown]\n\nWhy?"),
         "{file}"
     );
 }

@@ -293,7 +293,7 @@ fn roles_follow_when_a_file_is_changed() {
 }
 
 #[test]
-fn a_cell_is_found_by_its_id_and_else_by_its_place() {
+fn a_cell_is_found_by_its_id_and_else_by_its_number() {
     let mut document = decode("# %% [^a]\n\n1\n\n# %%\n\n2\n\n# %% [^2]\n\n3\n\n# %%\n\n4\n");
     let place = |document: &Document, name: &str| document.cell(name).map(Cell::ordinal);
     assert_eq!(place(&document, "a"), Some(1));
@@ -302,10 +302,11 @@ fn a_cell_is_found_by_its_id_and_else_by_its_place() {
         (Some(3), Some(2))
     );
     assert_eq!(
-        (place(&document, "4"), place(&document, "#1")),
-        (Some(4), Some(1))
+        (place(&document, "1"), place(&document, "#1")),
+        (Some(2), Some(1))
     );
-    for missing in ["", "1", "3", "0", "#0", "5", "b", "04", "#", "-1"] {
+    assert_eq!(place(&document, "3"), Some(4));
+    for missing in ["", "4", "0", "#0", "5", "b", "04", "#", "-1"] {
         assert_eq!(place(&document, missing), None, "{missing}");
     }
     document.extend(cell("%%", "a", "[markdown]").as_bytes());
@@ -313,6 +314,34 @@ fn a_cell_is_found_by_its_id_and_else_by_its_place() {
     assert_eq!(
         (place(&document, "a"), place(&document, "b")),
         (Some(1), Some(6))
+    );
+}
+
+#[test]
+fn names_stay_when_cells_above_get_ids_and_answers() {
+    let file = "# %% [^1]\n\n[^1]: [markdown]\n\na\n\n# %%% [^2.think]\n\n[^2.think]: [x] reasoning=1\n\nhm\n\n\
+        # %%% [^2]\n\n[^2]: [x]\n\nb\n\n# %%\n\nthree\n\n# %%\n\nfour\n";
+    let names_of = |file: &str| {
+        let document = decode(file);
+        let text = |cell: Cell<'_>| (cell.name().into_owned(), cell.content().into_owned());
+        document.cells().map(text).collect::<Vec<_>>()
+    };
+    let before = names_of(file);
+    let owned = |name: &str, text: &str| (name.to_string(), text.to_string());
+    assert_eq!(before[3..], [owned("3", "three"), owned("4", "four")]);
+    let answer = cell("%%%", &decode(file).next_id(), "[x]");
+    let after = file.replace(
+        "# %%\n\nthree\n\n",
+        &format!("# %% [^3]\n\n[^3]: [markdown]\n\nthree\n\n{answer}\n"),
+    );
+    let after = names_of(&after);
+    assert_eq!(after[3], before[3]);
+    assert_eq!(after[4].0, "5");
+    assert_eq!(after[5], before[4]);
+    // An output above that lost its message keeps its number.
+    assert_eq!(
+        names_of("# %%% [^1.think]\n\n[^1.think]: [x]\n\nhm\n\n# %%\n\na\n")[1].0,
+        "2"
     );
 }
 

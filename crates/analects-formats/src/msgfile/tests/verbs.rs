@@ -177,7 +177,7 @@ fn an_edit_changes_one_text_in_its_place() {
     let after = edit_text(&document, at(&document, "2"), "# %% a head").unwrap();
     assert_eq!(text(&after), FILE.replace("let me see", "\\# %% a head"));
     let after = edit_text(&document, 8, "later?").unwrap();
-    let typed = "# %% [^9]\n\n[^9]: [markdown]\n\nlater?\n";
+    let typed = "# %% [^3]\n\n[^3]: [markdown]\n\nlater?\n";
     assert_eq!(text(&after), FILE.replace("# %%\n\nand now?\n", typed));
     for (name, why) in [
         ("2.aaa", "a tool call"),
@@ -193,19 +193,19 @@ fn an_edit_changes_one_text_in_its_place() {
 fn a_rewind_marks_the_empty_cell_and_the_next_message_takes_it() {
     let document = decode(FILE);
     let after = rewound(&document, Some("1")).unwrap();
-    let mark = "# %% [^10]\n\n[^10]: [markdown] parent=1\n";
+    let mark = "# %% [^4]\n\n[^4]: [markdown] parent=1\n";
     assert_eq!(
         text(&after),
         format!("{}{mark}", FILE.strip_suffix("# %%\n").unwrap())
     );
     assert_eq!(after.unanswered()[0].name(), "1");
     assert_eq!(view(&after).len(), 1);
-    assert_eq!(after.next_id(), "10");
+    assert_eq!(after.next_id(), "4");
     // What is typed into it, or added, follows the cell.
     let added = after.with_source(
         append(&after, &NewCell::message(after.next_id(), "else?")).apply(after.source()),
     );
-    assert!(text(&added).ends_with("[^10]: [markdown] parent=1\n\nelse?\n"));
+    assert!(text(&added).ends_with("[^4]: [markdown] parent=1\n\nelse?\n"));
     assert_eq!(added.cells().len(), document.cells().len());
     let typed = decode(format!("{}\nelse?\n", text(&after)));
     assert_eq!(view(&typed), view(&added));
@@ -225,7 +225,7 @@ fn a_rewind_marks_the_empty_cell_and_the_next_message_takes_it() {
     );
     let answered = after.with_source(placed.splice.apply(after.source()));
     let file = text(&answered);
-    assert!(file.contains("# %%% [^10]\n\n[^10]: [b] "), "{file}");
+    assert!(file.contains("# %%% [^4]\n\n[^4]: [b] "), "{file}");
     assert!(file.ends_with("parent=1\n\nRain.\n\n# %%\n"), "{file}");
     assert_eq!(view(&answered).len(), 2);
 }
@@ -234,14 +234,14 @@ fn a_rewind_marks_the_empty_cell_and_the_next_message_takes_it() {
 fn a_rewind_is_undone_by_a_rewind_to_the_last_cell() {
     let document = decode(FILE);
     let after = rewound(&document, Some("1")).unwrap();
-    let back = rewound(&after, Some("9")).unwrap();
+    let back = rewound(&after, Some("3")).unwrap();
     assert_eq!(view(&back), view(&document));
     assert!(
         text(&back).ends_with("[markdown]\n\nand now?\n\n# %%\n"),
         "{}",
         text(&back)
     );
-    let error = rewound(&document, Some("9")).unwrap_err();
+    let error = rewound(&document, Some("3")).unwrap_err();
     assert!(matches!(error, VerbError::NothingAfter(_)), "{error}");
     let elsewhere = rewound(&after, Some("c")).unwrap();
     assert!(

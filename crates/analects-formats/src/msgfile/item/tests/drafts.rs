@@ -299,13 +299,18 @@ fn no_output_forges_a_cell() {
 }
 
 #[test]
-fn cells_known_by_their_place_are_not_moved() {
-    let cells = "# %% [^a]\n\nOne?\n\n# %%\n\nloose\n\n# %%% [^2.k]\n\n[^2.k]: [tool] name=\"f\"\n\n<invoke name=\"f\"/>\n";
+fn a_new_cell_above_changes_no_name() {
+    let cells = "# %%\n\nOne?\n\n# %%\n\nTwo?\n\n# %%% [^2.k]\n\n[^2.k]: [tool] name=\"f\"\n\n<invoke name=\"f\"/>\n";
     let mut draft = draft(cells);
-    let error = draft.add_output("a", &reply("x")).unwrap_err();
-    assert_eq!(error.kind(), ItemErrorKind::Refused);
-    assert_eq!(error.hint(), Some(&Hint::from("give it an id: # %% [^2]")));
-    assert!(!draft.has_changes());
+    draft.add_output("1", &reply("x")).unwrap();
+    let names: Vec<_> = draft
+        .document()
+        .cells()
+        .map(|cell| cell.name().into_owned())
+        .collect();
+    assert_eq!(names, ["1", "3", "2", "2.k"]);
+    let two = draft.item("2").unwrap();
+    assert_eq!(two.as_message().unwrap().text(), Some("Two?"));
 }
 
 #[test]

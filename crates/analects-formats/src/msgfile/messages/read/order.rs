@@ -187,15 +187,16 @@ impl<'a> MessageReader<'a> {
         self.push(PartialMessage::complete(message, view), parent);
     }
 
-    /// The id of a message whose cell has no `uuid=`. A cell without an id, and a second cell with the same id, are
-    /// distinguished by their ordinals.
+    /// The id of a message whose cell has no `uuid=`. It comes from the id of the cell, or else from its number. A second
+    /// cell with the same id is distinguished by its position.
     fn derived_id(&self, head: &CellView<'_>, is_first: bool) -> MessageId {
         match head.cell.id() {
             Some(id) if is_first => self.ids.derived_id(id),
-            id => {
-                let name = format!("{}#{}", id.unwrap_or_default(), head.cell.ordinal());
+            Some(id) => {
+                let name = format!("{id}#{}", head.cell.ordinal());
                 self.ids.derived_id(&name)
             }
+            None => self.ids.derived_id(&format!("#{}", head.cell.name())),
         }
     }
 
