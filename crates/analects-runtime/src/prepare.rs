@@ -84,9 +84,10 @@ impl<'a> AskOptions<'a> {
         }
     }
 
-    /// Whether all waiting questions are asked together: the person wrote a prompt or named who answers.
+    /// Whether all waiting questions are asked together: the person wrote a prompt or named the agent. A model alone
+    /// does not overrule the agents that the questions name.
     fn asks_all(&self) -> bool {
-        self.prompt.is_some() || self.model.is_some() || self.agent.is_some()
+        self.prompt.is_some() || self.agent.is_some()
     }
 }
 

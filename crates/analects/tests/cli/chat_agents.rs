@@ -152,11 +152,34 @@ fn the_agent_named_in_a_cell_answers_it() {
     let for_poet = ["add", "a.msg.md", "--agent", "poet", "a poem, please"];
     assert_eq!(sandbox.run(&for_poet).code, Some(0));
     chat(&[], "rhyme");
-    // The command line takes precedence over the cell, and a new prompt is another question.
+    // The command line chooses the model of the agent, and a new prompt is for the agent that answered last.
     assert_eq!(sandbox.run(&for_poet).code, Some(0));
     chat(&["-m", "openai/big"], "big");
     assert_eq!(sandbox.run(&for_poet).code, Some(0));
-    chat(&["no, wait"], "big");
+    chat(&["no, wait"], "rhyme");
+}
+
+#[test]
+fn a_model_on_the_command_line_answers_for_the_agent_of_the_cell() {
+    let server = Server::new(vec![answer(&["1"]), answer(&["2"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let both = "---\ndefault_agent: writer\nagents:\n  writer:\n    models: [openai/big]\n  critic:\n    \
+                models: [openai/big]\n    system_prompt: Name one weakness.\n---\n";
+    sandbox.write(
+        "a.msg.md",
+        format!("{both}\n# %%\n\nq1\n\n# %% [^c]\n\n[^c]: [markdown] agent=critic\n\nq2\n"),
+    );
+    let run = sandbox.run(&["chat", "a.msg.md", "-m", "openai/big"]);
+    assert_eq!(
+        (run.code, &*run.stdout),
+        (Some(0), "1\n2\n"),
+        "{}",
+        run.stderr
+    );
+    let requests = [server.request(), server.request()];
+    let has_instructions = requests.map(|request| request.contains("Name one weakness."));
+    assert_eq!(has_instructions, [false, true]);
+    assert_eq!(cells_with_authors(&sandbox), "q1:- 1:writer q2:- 2:critic");
 }
 
 #[test]
