@@ -111,6 +111,15 @@ pub enum ResponderNote {
         /// The model that answers instead.
         instead: String,
     },
+    /// The model that answered last cannot be asked here, so another one answers, perhaps of another provider.
+    LastModelSkipped {
+        /// The model that answered last.
+        model: String,
+        /// Why it cannot be asked.
+        why: ClientError,
+        /// The model that answers instead.
+        instead: String,
+    },
     /// The agent that answered last is not configured here, so its instructions are missing.
     AgentNotConfigured(String),
 }
@@ -182,13 +191,26 @@ impl Resolver<'_> {
 
     /// The model that answers if no earlier answer names one: a model of an answer from elsewhere that has a key here, or
     /// the configured default, or a model without a key, so that the error says which key is missing.
-    fn unnamed_model(&self) -> Option<String> {
-        let foreign = || self.foreign_models();
-        foreign()
-            .find(|model| resolve(model, self.options.environment).is_ok())
-            .cloned()
-            .or_else(|| self.default_model())
-            .or_else(|| foreign().next().cloned())
+    /// Adds a note if it is not the model that answered last.
+    fn unnamed_model(&mut self) -> Option<String> {
+        let foreign: Vec<String> = self.foreign_models().cloned().collect();
+        let usable = foreign
+            .iter()
+            .find(|model| resolve(model, self.options.environment).is_ok());
+        let Some(last) = foreign.first() else {
+            return self.default_model();
+        };
+        let Some(instead) = usable.cloned().or_else(|| self.default_model()) else {
+            return Some(last.clone());
+        };
+        if let Err(why) = resolve(last, self.options.environment) {
+            self.notes.push(ResponderNote::LastModelSkipped {
+                model: last.clone(),
+                why,
+                instead: instead.clone(),
+            });
+        }
+        Some(instead)
     }
 
     fn foreign_models(&self) -> impl Iterator<Item = &String> {

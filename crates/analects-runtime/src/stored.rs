@@ -201,6 +201,21 @@ impl StoredConversation {
         !later.any(|message| is_assistant(message) && message.why_not_sent().is_none())
     }
 
+    /// Whether the session holds this question, so many files that were sent along with it, and no answer.
+    pub fn holds_only(&self, prompt: &str, files: usize) -> bool {
+        let messages = &self.loaded.messages;
+        let prompts = messages.iter().filter(|message| is_prompt(message));
+        let attachments = messages.iter().filter(|message| is_attachment(message));
+        let has_pictures = messages
+            .iter()
+            .any(|message| has_block(message, |block| matches!(block, Block::Image(_))));
+        self.loaded.earlier == 0
+            && !has_pictures
+            && prompts.count() == 1
+            && attachments.count() == files
+            && self.is_waiting_last(prompt)
+    }
+
     /// The last prompt, if it has no answer.
     fn questions(&self) -> Vec<Question> {
         let prompt = last_prompt_in(&self.loaded.messages);

@@ -193,6 +193,23 @@ pub fn print_line(line: &str) -> Result<(), Failure> {
     write_out(&(escape_line(line) + "\n"))
 }
 
+/// Prints a sentence as data. On a terminal, breaks it at words; elsewhere it stays one line.
+/// For totals and the like, which nobody copies.
+pub fn print_sentence(text: &str) -> Result<(), Failure> {
+    match columns_of_data() {
+        Some(width) => print_lines(hanging_lines(text, width)),
+        None => print_line(text),
+    }
+}
+
+/// Prints rows of data in columns, whole, however wide the terminal is.
+/// For values that you copy, such as ids, paths and names of variables.
+pub fn print_whole_rows<const N: usize>(rows: Vec<[String; N]>) -> Result<(), Failure> {
+    let lines = text::align_rows(rows, None);
+    let text: String = lines.into_iter().map(|line| line + "\n").collect();
+    write_out(&text)
+}
+
 /// Prints rows of data in columns. On a terminal, cuts them to its width.
 /// Elsewhere the rows keep their full length, so that a program gets everything.
 pub fn print_rows<const N: usize>(rows: Vec<[String; N]>) -> Result<(), Failure> {

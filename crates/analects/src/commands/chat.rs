@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use analects_client::Options;
 use analects_formats::msgfile;
-use analects_runtime::TurnConfig;
+use analects_runtime::{StoredConversation, TurnConfig};
 
 use crate::config::Config;
 use crate::connection::{ConnectionArgs, LimitArgs, seconds, turn_config};
@@ -26,10 +26,10 @@ pub use crate::hints::ask_in_session_command;
 use crate::input::{GivenText, MAX_SIZE, stdin_is_terminal};
 use crate::pictures;
 use crate::sessions::Sessions;
-pub use call::{CallArgs, ChatCall, ChatSettings, UserInput, explain, report_notes};
+pub use call::{AnswerArgs, CallArgs, ChatCall, ChatSettings, UserInput, explain, report_notes};
 use in_file::{chat_in_file, hint_prompt_kept};
-use in_store::chat_in_store;
-pub use in_store::{continue_session, open};
+pub use in_store::open;
+use in_store::{chat_in_session, session_of};
 pub use interactive::{ChatLocation, InteractiveSession};
 pub use turn::in_words;
 
@@ -79,10 +79,8 @@ pub struct ChatArgs {
     #[arg(short, long = "continue")]
     continue_last: bool,
 
-    /// Send a file along with the prompt: a text, about whose changes the model is told later, or a picture
-    /// (PNG, JPEG, GIF, WebP); can be given more than once
-    #[arg(short, long = "file", value_name = "PATH")]
-    files: Vec<PathBuf>,
+    #[command(flatten)]
+    call: CallArgs,
 
     #[command(flatten)]
     limits: LimitArgs,
@@ -96,16 +94,13 @@ pub struct ChatArgs {
     settle: Option<Duration>,
 
     #[command(flatten)]
-    call: CallArgs,
-
-    #[command(flatten)]
     connection: ConnectionArgs,
 }
 
 pub fn run(args: ChatArgs) -> Result<(), Failure> {
     let mut environment = Environment::read()?;
     args.connection.allow(&mut environment);
-    environment.models.allow_no_key |= args.call.dry_run;
+    environment.models.allow_no_key |= args.call.answer.dry_run;
     let done = run_in(args, &environment);
     done.map_err(|failure| environment.explain(failure))
 }
@@ -117,28 +112,29 @@ fn run_in(mut args: ChatArgs, environment: &Environment) -> Result<(), Failure> 
     match &file {
         Some(file) => {
             args.connection.check_not_recorded_over(file)?;
-            refuse_own_file(file, &args.files)?;
+            refuse_own_file(file, &args.call.answer.files)?;
         }
         None => args.call.refuse_file_options()?,
     }
     // With `--watch`, questions come from the file, and stdin may be a pipe that never ends.
     let prompt = if args.watch { None } else { prompt(&words)? };
+    let files = std::mem::take(&mut args.call.answer.files);
     let settings = settings(&mut args, options, environment)?;
     let pictures = msgfile::pictures_in(&words.join(" "));
     if let Some(file) = &file
-        && !settings.args.dry_run
+        && !settings.args.answer.dry_run
     {
         pictures::allow(file, &pictures, environment)?;
         let is_wanted = settings.args.pictures;
         pictures::ask(file, is_wanted, &settings.config, environment)?;
     }
 
-    let is_single = prompt.is_some() || settings.args.dry_run || args.watch;
+    let is_single = prompt.is_some() || settings.args.answer.dry_run || args.watch;
     if !is_single && stdin_is_terminal() && !has_unanswered(file.as_deref()) {
         let session = InteractiveSession {
             settings,
             location: location(environment, file, args.continue_last)?,
-            files: args.files,
+            files,
         };
         return session.run(environment);
     }
@@ -148,13 +144,14 @@ fn run_in(mut args: ChatArgs, environment: &Environment) -> Result<(), Failure> 
     }
     let mut input = UserInput {
         prompt,
-        files: args.files,
+        files,
         pictures,
         ..UserInput::default()
     };
     attached_pictures::attach(&mut input, file.as_deref())?;
     let Some(file) = file else {
-        return chat_in_store(call, args.continue_last, &mut input);
+        let conversation = session_of(environment, args.continue_last, &input)?;
+        return chat_in_session(call, conversation, &mut input);
     };
     if args.continue_last {
         return Err(no_last_file());
@@ -196,6 +193,28 @@ fn settings(
         model,
         agent,
     })
+}
+
+/// Continues a session: with a prompt or, at a terminal without one, interactively.
+pub fn resume(
+    settings: ChatSettings,
+    sessions: Sessions,
+    conversation: StoredConversation,
+    mut input: UserInput,
+    environment: &Environment,
+) -> Result<(), Failure> {
+    if input.prompt.is_none() && !settings.args.answer.dry_run && stdin_is_terminal() {
+        let name = conversation.name().clone();
+        let session = InteractiveSession {
+            settings,
+            location: ChatLocation::Store { sessions, name },
+            files: input.files,
+        };
+        return session.run(environment);
+    }
+    attached_pictures::attach(&mut input, None)?;
+    let call = settings.call(environment, Interface::Call);
+    chat_in_session(call, conversation, &mut input)
 }
 
 /// The error for `-c` with a file.

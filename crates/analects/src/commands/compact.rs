@@ -22,7 +22,7 @@ use crate::connection::ConnectionArgs;
 use crate::connection::turn_config;
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::hints::Advice;
+use crate::hints::{Advice, Interface};
 use crate::{interrupt, local, message_file, ui};
 
 /// About how many tokens at the end of a session can go into a summary.
@@ -180,7 +180,7 @@ impl CompactArgs {
             });
         }
         ui::print_text(format!("{}\n", summary.trim_end()).as_bytes())?;
-        ui::remark(&in_words(&compacted));
+        ui::remark(&in_words(&compacted, &self.target, Interface::Call));
         Ok(())
     }
 }

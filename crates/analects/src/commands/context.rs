@@ -30,6 +30,8 @@ const DOCUMENT_TAG: &str = "<document>";
 
 /// The width of the bar in characters.
 const BAR: usize = 40;
+/// The characters that the percentage behind the bar takes.
+const PERCENT_WIDTH: usize = 8;
 
 /// Show what chat would send to the model
 ///
@@ -90,15 +92,15 @@ pub struct ContextArgs {
 
 impl ContextArgs {
     /// The arguments for `/context` in an interactive session.
-    pub fn of(target: String, model: Option<&str>, agent: Option<&str>) -> ContextArgs {
+    pub fn of(target: String, call: ChatCall<'_>) -> ContextArgs {
         ContextArgs {
             target,
-            model: model.map(str::to_string),
-            agent: agent.map(str::to_string),
+            model: call.model.map(str::to_string),
+            agent: call.agent.map(str::to_string),
             include: Vec::new(),
             exclude: Vec::new(),
-            pictures: false,
-            with_document: false,
+            pictures: call.args.pictures,
+            with_document: call.args.with_document,
             request: false,
             json: false,
             interface: Interface::Session,
@@ -423,7 +425,7 @@ fn print_totals(responder: &ResolvedAgent, planned: &TurnPlan) -> Result<(), Fai
     let limit = plan.budget.limit();
     let window = plan.budget.window;
     let reserved = plan.budget.reserved;
-    ui::print_line(&format!(
+    ui::print_sentence(&format!(
         "{}/{}: {} of {limit} tokens; the window has {window}, with {reserved} reserved for the answer",
         responder.model.provider, responder.model.name, plan.count
     ))?;
@@ -431,11 +433,12 @@ fn print_totals(responder: &ResolvedAgent, planned: &TurnPlan) -> Result<(), Fai
     let messages: Vec<&Message> = planned.messages.iter().collect();
     let is_reported = count_tokens_from_usage(&messages).is_some();
     if is_reported && used.tokens != plan.count.tokens {
-        ui::print_line(&format!(
+        ui::print_sentence(&format!(
             "by the usage that the last answer reported, plus later messages: {used}"
         ))?;
     }
-    ui::print_line(&bar(plan.count.tokens, reserved, window))
+    let bar_width = BAR.min(ui::width().saturating_sub(PERCENT_WIDTH).max(1));
+    ui::print_line(&bar(plan.count.tokens, reserved, window, bar_width))
 }
 
 /// A row: name, role, tokens, what happens to the message, start of the text.
@@ -465,23 +468,23 @@ fn line(name: String, row: &Row, message: &Message) -> [String; 5] {
 }
 
 /// The window as a bar: used, free, and reserved for the answer.
-/// Always [`BAR`] characters wide, and then the percentage, which may exceed 100.
-fn bar(used: u64, reserved: u64, window: u64) -> String {
-    let used_cells = bar_cells(used, window);
-    let reserved_cells = bar_cells(reserved, window);
-    let free_cells = BAR.saturating_sub(used_cells + reserved_cells);
-    let used_bar = "█".repeat(used_cells.min(BAR - reserved_cells));
+/// Always `width` characters wide, and then the percentage, which may exceed 100.
+fn bar(used: u64, reserved: u64, window: u64, width: usize) -> String {
+    let used_cells = bar_cells(used, window, width);
+    let reserved_cells = bar_cells(reserved, window, width);
+    let free_cells = width.saturating_sub(used_cells + reserved_cells);
+    let used_bar = "█".repeat(used_cells.min(width - reserved_cells));
     let free_bar = "░".repeat(free_cells);
     let reserved_bar = "▒".repeat(reserved_cells);
     let percent = used as f64 * 100.0 / window.max(1) as f64;
     format!("{used_bar}{free_bar}{reserved_bar} {percent:.1} %")
 }
 
-/// How many characters of the bar stand for so many tokens.
+/// How many of the `width` characters of the bar stand for so many tokens.
 /// Rounds up, so that a little is not nothing.
-fn bar_cells(tokens: u64, window: u64) -> usize {
+fn bar_cells(tokens: u64, window: u64, width: usize) -> usize {
     let share = tokens as f64 / window.max(1) as f64;
-    ((share * BAR as f64).ceil() as usize).min(BAR)
+    ((share * width as f64).ceil() as usize).min(width)
 }
 
 #[cfg(test)]
@@ -489,7 +492,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bar_is_as_wide_as_the_window() {
+    fn the_bar_has_its_width() {
         let width = |text: &str| text.chars().take_while(|c| "█░▒".contains(*c)).count();
         for (used, reserved) in [
             (0, 0),
@@ -500,9 +503,9 @@ mod tests {
             (500, 20),
             (3, 100),
         ] {
-            let bar = bar(used, reserved, 100);
+            let bar = bar(used, reserved, 100, BAR);
             assert_eq!(width(&bar), BAR, "{used} {reserved}: {bar}");
         }
-        assert_eq!(bar(0, 0, 0), format!("{} 0.0 %", "░".repeat(BAR)));
+        assert_eq!(bar(0, 0, 0, BAR), format!("{} 0.0 %", "░".repeat(BAR)));
     }
 }

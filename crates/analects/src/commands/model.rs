@@ -197,7 +197,7 @@ fn list_providers(args: &ModelListArgs, environment: &Environment) -> Result<(),
         return ui::print_json(&json!({ "providers": rows }));
     }
     let rows = vendors.map(|vendor| provider_row(vendor, environment));
-    ui::print_rows(rows.collect())
+    ui::print_whole_rows(rows.collect())
 }
 
 /// The remark on a provider that our own tests have never asked.

@@ -42,6 +42,7 @@ enum SessionCommand {
     Resume(resume::ResumeArgs),
     Export(export::ExportArgs),
     Import(import::ImportArgs),
+    #[command(visible_alias = "rm", aliases = ["remove", "delete"])]
     Prune(PruneArgs),
     #[command(hide = true)]
     Fork(fork::ForkArgs),

@@ -198,8 +198,8 @@ fn a_model_is_not_mistaken_for_an_agent_with_its_name() {
 }
 
 #[test]
-fn an_imported_session_falls_back_to_the_default_model() {
-    let server = Server::new(vec![answer(&["Yes."])]);
+fn an_imported_session_falls_back_to_the_default_model_and_says_so() {
+    let server = Server::new(vec![answer(&["Yes."]), answer(&["Again."])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write_config("config.toml", "[models]\ndefault = \"openai/tiny\"\n");
     let lines = "{\"type\":\"user\",\"content\":\"one?\"}\n\
@@ -209,6 +209,14 @@ fn an_imported_session_falls_back_to_the_default_model() {
         Some(0)
     );
     let run = sandbox.run(&["chat", "-c", "two?"]);
-    assert_eq!((run.code, &*run.stderr), (Some(0), ""));
+    assert_eq!(run.code, Some(0));
+    assert_eq!(
+        run.stderr,
+        "warning: claude-opus-4-1, which answered last, is skipped (no key for this model: ANTHROPIC_API_KEY is not \
+         set); openai/tiny answers\n"
+    );
     assert_eq!(parse_json(&server.request())["model"], "tiny");
+    // From then on, the model that answered here goes on.
+    let run = sandbox.run(&["chat", "-c", "three?"]);
+    assert_eq!((&*run.stdout, &*run.stderr), ("Again.\n", ""));
 }

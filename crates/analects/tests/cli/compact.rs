@@ -431,7 +431,8 @@ fn chat_compacts_a_full_context_by_itself() {
         run.stderr
     );
     assert!(
-        run.stderr.contains("compact --undo undoes it"),
+        run.stderr
+            .contains("to undo this: analects compact a.msg.md --undo"),
         "{}",
         run.stderr
     );

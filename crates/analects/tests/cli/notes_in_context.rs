@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::chat_terminal::{CTRL_D, PROMPT, run_session};
+use crate::pseudo_terminal::press;
 use crate::sandbox::Sandbox;
 use crate::server::{Server, answer};
 
@@ -137,4 +139,24 @@ fn a_conversation_is_not_attached_to_itself() {
          hint: name a message file before the prompt, such as talk.msg.md\n",
         );
     assert_eq!(sandbox.read("notes.md"), file(""));
+}
+
+#[test]
+#[cfg(unix)]
+fn slash_context_shows_the_notes_that_the_session_sends() {
+    let server = Server::new(vec![answer(&["Because."])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("notes.md", file(""));
+    let ask = ["chat", "notes.md", "-m", "openai/tiny"];
+    assert_eq!(sandbox.run(&ask).code, Some(0));
+    let steps = vec![
+        press(PROMPT, "/context\r"),
+        press("document  user", ""),
+        press(PROMPT, CTRL_D),
+    ];
+    let args = ["chat", "notes.md", "--with-document"];
+    let Some((seen, code)) = run_session(&sandbox, &args, steps) else {
+        return;
+    };
+    assert_eq!(code, 0, "{seen}");
 }

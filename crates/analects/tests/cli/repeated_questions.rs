@@ -91,3 +91,48 @@ fn chat_prints_the_usage_that_ask_prints() {
         assert!(usage.ends_with(" s in all"), "{}", run.stderr);
     }
 }
+
+#[test]
+fn a_failed_call_without_a_file_can_be_repeated_as_it_is() {
+    let server = Server::new(vec![
+        refused(),
+        refused(),
+        answer(&["A set."]),
+        answer(&["Still a set."]),
+    ]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("notes.txt", "about groups\n");
+    let plain = ["chat", "-m", "openai/tiny", "What is a group?"];
+    let args = [&plain[..], &["-f", "notes.txt"]].concat();
+    for _ in 0..2 {
+        let run = sandbox.run(&args);
+        assert_eq!(run.code, Some(5));
+        let hint = "your prompt is kept: repeat the command to ask it again";
+        assert!(run.stderr.contains(hint), "{}", run.stderr);
+    }
+    let count_sessions = || sandbox.run(&["session", "list"]).stdout.lines().count();
+    assert_eq!(count_sessions(), 1);
+    sandbox.run(&args).assert_prints("A set.\n");
+    assert_eq!(count_sessions(), 1);
+    let last = (0..3).map(|_| server.request()).nth(2).unwrap();
+    assert_eq!(last.matches("What is a group?").count(), 1, "{last}");
+    assert_eq!(last.matches("about groups").count(), 1, "{last}");
+    // An answered question is asked anew in a session of its own.
+    sandbox.run(&args).assert_prints("Still a set.\n");
+    assert_eq!(count_sessions(), 2);
+}
+
+#[test]
+fn a_failed_question_with_other_words_or_files_starts_a_session_of_its_own() {
+    let server = Server::new(vec![refused(), refused(), refused()]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("notes.txt", "about groups\n");
+    let with_file = ["chat", "-m", "openai/tiny", "-f", "notes.txt", "Why?"];
+    let without = ["chat", "-m", "openai/tiny", "Why?"];
+    let other = ["chat", "-m", "openai/tiny", "What?"];
+    for (args, count) in [(&with_file[..], 1), (&without, 2), (&other, 3)] {
+        assert_eq!(sandbox.run(args).code, Some(5));
+        let listed = sandbox.run(&["session", "list"]).stdout;
+        assert_eq!(listed.lines().count(), count, "{listed}");
+    }
+}

@@ -397,15 +397,17 @@ fn resume_sends_the_whole_conversation() {
 #[test]
 fn prune_moves_a_session_aside() {
     let sandbox = Sandbox::new();
-    let (_, session) = acknowledged_ids(&append(&sandbox, &[], TALK));
-    let run = sandbox.run(&["session", "prune", &session]);
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert!(
-        std::fs::read_to_string(run.stdout.trim())
-            .unwrap()
-            .contains("Rayleigh")
-    );
-    assert_eq!(sandbox.run(&["session", "show", &session]).code, Some(3));
+    for word in ["prune", "rm", "delete"] {
+        let (_, session) = acknowledged_ids(&append(&sandbox, &[], TALK));
+        let run = sandbox.run(&["session", word, &session]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert!(
+            std::fs::read_to_string(run.stdout.trim())
+                .unwrap()
+                .contains("Rayleigh")
+        );
+        assert_eq!(sandbox.run(&["session", "show", &session]).code, Some(3));
+    }
 }
 
 #[test]
@@ -722,4 +724,40 @@ fn resume_without_a_prompt_asks_the_open_question() {
     let run = sandbox.run(&["session", "resume", "last"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
     assert!(run.stderr.contains("nothing to ask"), "{}", run.stderr);
+}
+
+#[test]
+fn resume_takes_the_options_of_chat() {
+    let server = Server::new(vec![answer(&["One."]), answer(&["Two."])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("notes.txt", "about groups\n");
+    let talk =
+        "{\"type\":\"user\",\"content\":\"Hello\"}\n{\"type\":\"assistant\",\"content\":\"Hi\"}\n";
+    assert_success(&sandbox.run_with_stdin(&["session", "append"], talk));
+    let resume = ["session", "resume", "last", "-m", "openai/tiny"];
+    let options = ["-s", "Be brief.", "-f", "notes.txt", "--max-tokens", "50"];
+    let run = sandbox.run(&[&resume[..], &options, &["-u", "--no-stream", "Why?"]].concat());
+    assert_eq!(
+        (run.code, &*run.stdout),
+        (Some(0), "One.\n"),
+        "{}",
+        run.stderr
+    );
+    assert!(run.stderr.contains(" tokens out, "), "{}", run.stderr);
+    let request = server.request();
+    for sent in ["Be brief.", "about groups", "Why?", ":50"] {
+        assert!(request.contains(sent), "{sent}: {request}");
+    }
+    // Nothing is sent, and no key is needed.
+    let run = sandbox.run(&["session", "resume", "last", "--dry-run", "And then?"]);
+    let printed = assert_success(&run);
+    for sent in ["Be brief.", "about groups", "And then?"] {
+        assert!(printed.contains(sent), "{sent}: {printed}");
+    }
+    assert!(
+        !sandbox
+            .run(&["session", "export", "last"])
+            .stdout
+            .contains("And then?")
+    );
 }

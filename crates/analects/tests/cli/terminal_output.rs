@@ -189,3 +189,35 @@ fn messages_and_hints_wrap_at_words() {
         );
     }
 }
+
+#[test]
+fn ids_and_paths_are_never_cut_and_totals_break_at_words() {
+    let sandbox = Sandbox::new();
+    let talk = "{\"type\":\"user\",\"content\":\"Hello\"}\n";
+    let appended = sandbox.run_with_stdin(&["session", "append"], talk);
+    assert_eq!(appended.code, Some(0));
+    let json = sandbox.run(&["session", "show", "last", "--json"]).stdout;
+    let details: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let Some((seen, _)) = run_on_columns(&sandbox, 40, &["session", "show", "last"]) else {
+        return;
+    };
+    for whole in ["id", "path"] {
+        assert!(seen.contains(details[whole].as_str().unwrap()), "{seen}");
+    }
+    let Some((seen, _)) = run_on_columns(&sandbox, 40, &["model", "list"]) else {
+        return;
+    };
+    assert!(seen.contains("ANTHROPIC_API_KEY"), "{seen}");
+    let args = ["context", "last", "-m", "openai/gpt-5-mini"];
+    let Some((seen, _)) = run_on_columns(&sandbox, 40, &args) else {
+        return;
+    };
+    assert!(
+        seen.lines().all(|line| line.chars().count() <= 40),
+        "{seen}"
+    );
+    assert!(
+        seen.contains("  tokens; the window has 400000, with\n"),
+        "{seen}"
+    );
+}

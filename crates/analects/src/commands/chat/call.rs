@@ -24,20 +24,13 @@ use crate::{no_model_help, ui};
 /// Reports list at most this many cells by name.
 const MAX_NAMED_CELLS: usize = 12;
 
-/// Options of one call.
+/// Options of one call that hold for a file and for a session.
 #[derive(Debug, Default, clap::Args)]
-pub struct CallArgs {
-    /// Send only these cells of the file, plus the question: ids and ranges, such as 1,3-5
-    #[arg(short, long, value_name = "CELLS", help_heading = "Request options")]
-    pub include: Vec<String>,
-
-    /// Do not send these cells of the file
-    #[arg(short, long, value_name = "CELLS", help_heading = "Request options")]
-    pub exclude: Vec<String>,
-
-    /// Save the selection in the file: cells that are not sent get history=none
-    #[arg(long, help_heading = "Request options")]
-    pub save: bool,
+pub struct AnswerArgs {
+    /// Send a file along with the prompt: a text, about whose changes the model is told later, or a picture
+    /// (PNG, JPEG, GIF, WebP); can be given more than once
+    #[arg(short, long = "file", value_name = "PATH")]
+    pub files: Vec<PathBuf>,
 
     /// The system prompt of a new conversation or agent; an agent that -m adds keeps it
     #[arg(short, long, value_name = "TEXT", help_heading = "Request options")]
@@ -56,6 +49,33 @@ pub struct CallArgs {
     #[arg(long, help_heading = "Request options")]
     pub dry_run: bool,
 
+    /// Print the answer, and keep it, only when it is complete
+    #[arg(long)]
+    pub no_stream: bool,
+
+    /// Print tokens, cost and time of each answer to stderr
+    #[arg(short, long)]
+    pub usage: bool,
+}
+
+/// Options of one call.
+#[derive(Debug, Default, clap::Args)]
+pub struct CallArgs {
+    #[command(flatten)]
+    pub answer: AnswerArgs,
+
+    /// Send only these cells of the file, plus the question: ids and ranges, such as 1,3-5
+    #[arg(short, long, value_name = "CELLS", help_heading = "Request options")]
+    pub include: Vec<String>,
+
+    /// Do not send these cells of the file
+    #[arg(short, long, value_name = "CELLS", help_heading = "Request options")]
+    pub exclude: Vec<String>,
+
+    /// Save the selection in the file: cells that are not sent get history=none
+    #[arg(long, help_heading = "Request options")]
+    pub save: bool,
+
     /// Send the pictures that the file names, without asking
     #[arg(long, help_heading = "Request options")]
     pub pictures: bool,
@@ -63,14 +83,6 @@ pub struct CallArgs {
     /// Send the text above the messages of the file along, as with context: document in its frontmatter
     #[arg(long, help_heading = "Request options")]
     pub with_document: bool,
-
-    /// Print the answer, and write it to the file, only when it is complete
-    #[arg(long)]
-    pub no_stream: bool,
-
-    /// Print tokens, cost and time of each answer to stderr
-    #[arg(short, long)]
-    pub usage: bool,
 
     /// Use this agent, and make it the default agent of the file
     #[arg(long, value_name = "NAME")]
@@ -90,13 +102,15 @@ fn temperature(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "expected a number from 0 to 2, such as 0.7".to_string())
 }
 
-impl CallArgs {
+impl AnswerArgs {
     /// The text of `--system`, unless it is blank: some providers refuse an empty system prompt.
     fn system_prompt(&self) -> Option<&str> {
         let text = self.system.as_deref();
         text.filter(|text| !text.trim().is_empty())
     }
+}
 
+impl CallArgs {
     /// Whether `--include` or `--exclude` is given.
     pub fn chooses_cells(&self) -> bool {
         !self.include.is_empty() || !self.exclude.is_empty()
@@ -224,14 +238,14 @@ impl<'a> ChatCall<'a> {
             agents: self.config,
             model: self.model,
             agent: self.agent,
-            system_prompt: self.args.system_prompt(),
+            system_prompt: self.args.answer.system_prompt(),
             prompt: input.prompt.as_deref(),
             images: &input.images,
             needs_images: input.has_attached_pictures,
             files: &input.files,
             files_named_by: "chat --file",
-            temperature: self.args.temperature,
-            max_output_tokens: self.args.max_tokens,
+            temperature: self.args.answer.temperature,
+            max_output_tokens: self.args.answer.max_tokens,
             chosen,
             saves_choice: self.args.save,
             config: self.turn.clone(),
@@ -374,6 +388,13 @@ fn note_in_words(note: &ResponderNote) -> String {
                 None => NO_RECORDING_HERE.to_string(),
             };
             format!("warning: {agent}: {model} is skipped ({why}); {instead} answers")
+        }
+        ResponderNote::LastModelSkipped {
+            model,
+            why,
+            instead,
+        } => {
+            format!("warning: {model}, which answered last, is skipped ({why}); {instead} answers")
         }
         ResponderNote::AgentNotConfigured(name) => format!(
             "warning: the agent {name}, which answered last, is not configured here: its model answers \

@@ -24,7 +24,7 @@ use crate::{local, message_file, pictures, shell, ui};
 
 /// Answers all questions of a file, one after the other, each with its own agent.
 pub fn chat_in_file(call: ChatCall<'_>, path: &Path, input: &mut UserInput) -> Result<(), Failure> {
-    if call.args.dry_run {
+    if call.args.answer.dry_run {
         return dry_run::of_file(call, path, input);
     }
     let mut queue = call.queue();
@@ -93,7 +93,7 @@ fn answer(
         text: prepared.conversation().document().source().to_vec(),
         interface: call.interface,
     };
-    let done = ask(&mut prepared, call.args, &source);
+    let done = ask(&mut prepared, &call.args.answer, &source);
     if prepared.conversation().answer_place() == Some(&AnswerDestination::Journal) {
         ui::remark(&call.interface.words(message_file::answer_not_in_file(path)));
     }

@@ -10,29 +10,53 @@ use super::call::{ChatCall, UserInput};
 use super::dry_run;
 use super::turn::{ProblemSource, ask, hint_if_broken_off};
 use crate::commands::rewind::back_to;
+use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::hints::{Advice, ConversationName, Interface, PartialAnswer};
 use crate::local;
 use crate::sessions::Sessions;
 use crate::ui;
 
-/// Asks in a new session, or with `-c` in the last one of this folder.
-pub fn chat_in_store(
-    call: ChatCall<'_>,
+/// The session of a call: with `-c` the last one of this folder, else a new one. The last one also goes on if this
+/// question is all that it holds: the call failed, and you repeat it.
+pub fn session_of(
+    environment: &Environment,
     continue_last: bool,
+    input: &UserInput,
+) -> Result<StoredConversation, Failure> {
+    let sessions = Sessions::of(environment);
+    if continue_last {
+        return open(&sessions, sessions.find(None)?);
+    }
+    if let (Some(prompt), true, Ok(last)) =
+        (&input.prompt, input.images.is_empty(), sessions.find(None))
+    {
+        let last = open(&sessions, last)?;
+        if last.holds_only(prompt, input.files.len()) {
+            return Ok(last);
+        }
+    }
+    let name = sessions.new_name();
+    let store = sessions.store.clone();
+    Ok(StoredConversation::start(store, name, &environment.folder))
+}
+
+/// Asks in a session, and says that the prompt is kept if there is no answer. With `--dry-run`, prints the request.
+pub fn chat_in_session(
+    call: ChatCall<'_>,
+    conversation: StoredConversation,
     input: &mut UserInput,
 ) -> Result<(), Failure> {
-    let sessions = Sessions::of(call.environment);
-    let conversation = if continue_last {
-        open(&sessions, sessions.find(None)?)?
-    } else {
-        let name = sessions.new_name();
-        StoredConversation::start(sessions.store.clone(), name, &call.environment.folder)
-    };
-    if call.args.dry_run {
+    if call.args.answer.dry_run {
         return dry_run::of_session(call, conversation, input);
     }
-    continue_session(call, conversation, input)
+    continue_session(call, conversation, input).map_err(|failure| {
+        let is_kept = input.prompt.is_some() && input.written.has_prompt;
+        if !is_kept || failure.is_interrupted() || failure.says_how_to_ask() {
+            return failure;
+        }
+        failure.and_hint("your prompt is kept: repeat the command to ask it again")
+    })
 }
 
 /// Opens a session to continue it.
@@ -64,7 +88,7 @@ pub fn continue_session(
         text: Vec::new(),
         interface: call.interface,
     };
-    let done = ask(&mut prepared, call.args, &source);
+    let done = ask(&mut prepared, &call.args.answer, &source);
     let branches_reported = report_branches(prepared.conversation(), call.interface);
     done.map_err(|failure| {
         let failure = failure.ask_again_in(ConversationName::Session(name.clone()));

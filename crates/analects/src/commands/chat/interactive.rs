@@ -404,10 +404,10 @@ impl RunningSession<'_> {
     /// Switches to another agent, which answers with its own instructions instead of those of
     /// `--system`.
     fn choose_agent(&mut self, name: String) -> Result<(), Failure> {
-        let system = self.session.settings.args.system.take();
+        let system = self.session.settings.args.answer.system.take();
         let done = self.choose(None, Some(name));
         if done.is_err() {
-            self.session.settings.args.system = system;
+            self.session.settings.args.answer.system = system;
         }
         done
     }

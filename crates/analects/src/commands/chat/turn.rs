@@ -6,12 +6,12 @@ use analects_runtime::{
     TurnEvent, broken_answer, dollars, size_in_words,
 };
 
-use super::call::CallArgs;
+use super::call::AnswerArgs;
 use crate::connection::stop_reason_warning;
 use crate::failure::Failure;
 use crate::hints::{Advice, Interface, PartialAnswer};
 use crate::usage::UsageMeter;
-use crate::{interrupt, ui};
+use crate::{interrupt, shell, ui};
 
 /// What problems of a conversation refer to: its name, and its text before the answer, because the
 /// answer may move lines.
@@ -25,7 +25,7 @@ pub struct ProblemSource {
 /// Asks the model, prints the answer, and reports problems.
 pub fn ask<C: Conversation>(
     prepared: &mut Prepared<C>,
-    args: &CallArgs,
+    args: &AnswerArgs,
     source: &ProblemSource,
 ) -> Result<(), Failure> {
     let streams = !args.no_stream;
@@ -38,7 +38,7 @@ pub fn ask<C: Conversation>(
         match event {
             TurnEvent::Stream(_) if !streams => {}
             TurnEvent::Answer(complete) if !streams => answer.print(&complete.text()),
-            event => show(event, &mut answer),
+            event => show(event, &mut answer, source),
         }
     };
     let outcome = prepared.ask_blocking(&mut events, interrupt::wait_for_first());
@@ -52,7 +52,7 @@ pub fn ask<C: Conversation>(
 }
 
 /// Prints an event of the turn.
-fn show(event: TurnEvent, answer: &mut ui::AnswerPrinter) {
+fn show(event: TurnEvent, answer: &mut ui::AnswerPrinter, source: &ProblemSource) {
     match event {
         TurnEvent::Stream(StreamEvent::BlockDelta {
             delta: Delta::Text(text),
@@ -79,7 +79,9 @@ fn show(event: TurnEvent, answer: &mut ui::AnswerPrinter) {
         TurnEvent::Compacting(_) => {
             ui::remark("the context is nearly full; summarising the conversation …");
         }
-        TurnEvent::Compacted(compacted) => ui::remark(&in_words(&compacted)),
+        TurnEvent::Compacted(compacted) => {
+            ui::remark(&in_words(&compacted, &source.name, source.interface));
+        }
         TurnEvent::NotCompacted(why) => {
             ui::remark(&format!(
                 "warning: the conversation could not be summarised: {why}"
@@ -88,8 +90,8 @@ fn show(event: TurnEvent, answer: &mut ui::AnswerPrinter) {
     }
 }
 
-/// What a compaction did, as one line of text.
-pub fn in_words(compacted: &CompactionReport) -> String {
+/// What a compaction of the conversation `name` did, as one line of text.
+pub fn in_words(compacted: &CompactionReport, name: &str, interface: Interface) -> String {
     let CompactionReport {
         messages,
         before,
@@ -120,10 +122,11 @@ pub fn in_words(compacted: &CompactionReport) -> String {
             files.join(", ")
         ),
     };
-    format!(
+    let name = shell::target(name);
+    interface.words(format!(
         "a summary replaces {messages}{makeshift}: about {before} tokens before, {after} after{earlier}{files}; \
-         nothing is deleted, and compact --undo undoes it"
-    )
+         nothing is deleted; to undo this: analects compact {name} --undo"
+    ))
 }
 
 /// Reports errors and warnings of a conversation that is sent.

@@ -122,7 +122,10 @@ fn row(id: String, entry: &SessionEntry, listed: &ListedSession, all: bool) -> [
     [
         id,
         local_time::minutes(listed.modified),
-        entry.messages.to_string(),
+        match entry.messages {
+            1 => "1 message".to_string(),
+            count => format!("{count} messages"),
+        },
         cwd,
         title,
     ]

@@ -2,16 +2,13 @@
 
 use analects_runtime::{StoredConversation, TurnConfig};
 
-use crate::commands::chat::{
-    self, CallArgs, ChatLocation, ChatSettings, InteractiveSession, UserInput,
-};
+use crate::commands::chat::{self, AnswerArgs, CallArgs, ChatSettings, UserInput};
 use crate::config::Config;
 use crate::connection::{ConnectionArgs, LimitArgs, turn_config};
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::hints::Interface;
 use crate::sessions::Sessions;
-use crate::{input, ui};
+use crate::ui;
 
 /// Continue a session
 ///
@@ -21,7 +18,8 @@ use crate::{input, ui};
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects session resume last \"And why is that?\"
-  analects session resume 0197a3c2 -m openai/gpt-5-mini \"Please continue\"")]
+  analects session resume 0197a3c2 -m openai/gpt-5-mini \"Please continue\"
+  analects session resume last -f notes.txt \"What is missing in these notes?\"")]
 pub struct ResumeArgs {
     /// The session: its id, a prefix of it, its title, or last
     session: String,
@@ -39,6 +37,9 @@ pub struct ResumeArgs {
     agent: Option<String>,
 
     #[command(flatten)]
+    answer: AnswerArgs,
+
+    #[command(flatten)]
     limits: LimitArgs,
 
     #[command(flatten)]
@@ -46,9 +47,10 @@ pub struct ResumeArgs {
 }
 
 /// The session is found before the prompt is read, so a wrong name fails at once.
-pub fn run(args: ResumeArgs) -> Result<(), Failure> {
+pub fn run(mut args: ResumeArgs) -> Result<(), Failure> {
     let mut environment = Environment::read()?;
     args.connection.allow(&mut environment);
+    environment.models.allow_no_key |= args.answer.dry_run;
     let options = args.connection.options(&environment)?;
     let sessions = Sessions::of(&environment);
     let name = sessions.find(Some(&args.session))?;
@@ -57,6 +59,11 @@ pub fn run(args: ResumeArgs) -> Result<(), Failure> {
     let conversation = chat::open(&sessions, name.clone())?;
     remark_other_folder(&conversation, &environment);
 
+    let input = UserInput {
+        prompt,
+        files: std::mem::take(&mut args.answer.files),
+        ..UserInput::default()
+    };
     let settings = ChatSettings {
         records: options.record_to.is_some(),
         turn: TurnConfig {
@@ -64,25 +71,14 @@ pub fn run(args: ResumeArgs) -> Result<(), Failure> {
             ..turn_config(options, args.limits.limits(), &config, &environment)
         },
         config,
-        args: CallArgs::default(),
+        args: CallArgs {
+            answer: args.answer,
+            ..CallArgs::default()
+        },
         model: args.model,
         agent: args.agent,
     };
-    let done = if prompt.is_none() && input::stdin_is_terminal() {
-        let session = InteractiveSession {
-            settings,
-            location: ChatLocation::Store { sessions, name },
-            files: Vec::new(),
-        };
-        session.run(&environment)
-    } else {
-        let mut input = UserInput {
-            prompt,
-            ..UserInput::default()
-        };
-        let call = settings.call(&environment, Interface::Call);
-        chat::continue_session(call, conversation, &mut input)
-    };
+    let done = chat::resume(settings, sessions, conversation, input, &environment);
     done.map_err(|failure| environment.explain(failure))
 }
 

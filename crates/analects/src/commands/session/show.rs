@@ -49,7 +49,7 @@ pub fn run(args: &SessionShowArgs) -> Result<(), Failure> {
     if args.json {
         return ui::print_json(&details);
     }
-    ui::print_rows(rows(details))
+    ui::print_whole_rows(rows(details))
 }
 
 /// The details with their labels, without those that are unknown or zero.

@@ -163,11 +163,15 @@ impl ChatLocation {
                 "there are no messages yet, so there is nothing to send",
             ));
         }
-        let target = match self {
+        context::run(&context::ContextArgs::of(self.target(), call))
+    }
+
+    /// The name of the conversation on the command line: a path, or the id of a session.
+    fn target(&self) -> String {
+        match self {
             ChatLocation::File(path) => path.display().to_string(),
             ChatLocation::Store { name, .. } => name.session.to_string(),
-        };
-        context::run(&context::ContextArgs::of(target, call.model, call.agent))
+        }
     }
 
     /// `/compact`: replaces the messages so far with a summary.
@@ -178,7 +182,7 @@ impl ChatLocation {
         let compacted = run_compaction(&mut prepared, call.environment)?;
         let summary = last_summary(&*conversation);
         ui::print_text(format!("{}\n", summary.trim_end()).as_bytes())?;
-        ui::remark(&in_words(&compacted));
+        ui::remark(&in_words(&compacted, &self.target(), call.interface));
         Ok(())
     }
 
