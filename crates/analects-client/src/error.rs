@@ -260,6 +260,14 @@ impl ClientError {
         }
     }
 
+    /// Whether the name of the host could not be looked up: it is misspelt, or there is no network.
+    pub fn is_unknown_host(&self) -> bool {
+        match self {
+            ClientError::Unreachable { reason, .. } => reason.contains("failed to lookup address"),
+            _ => false,
+        }
+    }
+
     /// Whether a server at an `https` address seems to speak plain HTTP.
     pub fn speaks_plain_http(&self) -> bool {
         match self {

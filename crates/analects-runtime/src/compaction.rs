@@ -15,7 +15,7 @@ use analects_core::{
     Agent, AttachmentKind, Body, Chain, CompactTrigger, Fold, Folded, Message, Request, StopReason,
 };
 use analects_store::{OsIds, StoreError};
-use jiff::Timestamp;
+use jiff::{Timestamp, Unit};
 
 use crate::cost_limit::{CostLimit, CostLimitError};
 use crate::network::Network;
@@ -340,6 +340,7 @@ impl CompactionPlan {
         summariser: &mut Summariser<'_, '_, '_>,
     ) -> Result<FinishedCompaction, CompactionError> {
         let now = Timestamp::now();
+        let now = now.round(Unit::Millisecond).unwrap_or(now);
         let counter = &mut *summariser.counter;
         let mut messages = self
             .compaction

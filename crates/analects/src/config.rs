@@ -201,7 +201,7 @@ impl Config {
     /// For an error about a model that you did not type, so you can find the line to change.
     pub fn with_model_origin(&self, failure: Failure, model: &str) -> Failure {
         if self.default.as_deref() == Some(model) {
-            return failure.and_hint(format!("{DEFAULT_MODEL} names it"));
+            return failure.and_hint(format!("{DEFAULT_MODEL} names {model}"));
         }
         for file in &self.files {
             let pointer = file.pointers.iter().find(|pointer| pointer.model == model);
@@ -209,7 +209,7 @@ impl Config {
                 let name = pointer.name;
                 let path = file.path.display();
                 let line = pointer.line;
-                return failure.and_hint(format!("it is the {name} model of {path}:{line}"));
+                return failure.and_hint(format!("{model} is the {name} model of {path}:{line}"));
             }
         }
         failure

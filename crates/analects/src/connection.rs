@@ -161,7 +161,7 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T, Failure> {
     Ok(runtime.block_on(future))
 }
 
-/// TurnLimits on a turn.
+/// Limits of a turn.
 #[derive(Debug, Default, Clone, Copy, clap::Args)]
 pub struct LimitArgs {
     /// Send at most N requests for one prompt; each request after the first sends tool results [default:

@@ -117,8 +117,7 @@ pub struct PartialAnswer {
 /// A session has no other way to repeat a question, since typing it again would ask it twice.
 pub const RETRY: &str = "/retry asks it again, /undo takes it back";
 /// What to type in a session after a question with a partial answer.
-pub const RETRY_PARTIAL: &str =
-    "/retry asks it again; the partial answer is kept but hidden from the model";
+pub const RETRY_PARTIAL: &str = "/retry asks it again, and hides the partial answer from the model";
 
 impl Advice {
     /// The advice of a library about this file.
@@ -453,6 +452,9 @@ pub fn for_client_error(error: &ClientError) -> Option<Advice> {
         ClientError::Unreachable { .. } if error.speaks_plain_http() => {
             "this server does not speak https; if it is yours, give its address as http://"
         }
+        ClientError::Unreachable { .. } if error.is_unknown_host() => {
+            "check your network connection, and the address: analects config show"
+        }
         ClientError::Unreachable { .. } => {
             "check that the server runs, and its address: analects config show"
         }
@@ -466,6 +468,9 @@ pub fn for_client_error(error: &ClientError) -> Option<Advice> {
             near: Some(near), ..
         } => {
             return Some(did_you_mean(near.names.iter().map(String::as_str)));
+        }
+        ClientError::Api { .. } if error.kind() == ApiErrorKind::NotFound => {
+            "check the name of the model: analects model list PROVIDER lists those that there are"
         }
         ClientError::Api { .. }
         | ClientError::Setup(_)
@@ -509,7 +514,10 @@ const INSTALL_LLAMA: &str = "install llama.cpp, so that llama-server is on the P
 pub fn for_local_error(error: &LocalError) -> Option<Advice> {
     let text = match error {
         LocalError::BadName(_) => "such as qwen3-4b".to_string(),
-        LocalError::Unknown { known, .. } => {
+        LocalError::Unknown { name, known } => {
+            if let Some(near) = nearest(name, known.iter().map(String::as_str)) {
+                return Some(format!("did you mean local/{near}?").into());
+            }
             let known = known.join(", ");
             format!("the models are: {known}; analects model add NAME FILE.gguf adds one")
         }

@@ -249,3 +249,28 @@ fn errors_of_local_models_have_hints() {
          PATH",
     );
 }
+
+#[test]
+fn a_failure_of_the_network_says_what_to_check() {
+    let unreachable = |reason: &str| ClientError::Unreachable {
+        url: "https://api.example.com".to_string(),
+        reason: reason.to_string(),
+    };
+    check_failure(
+        unreachable("failed to lookup address information: Name or service not known"),
+        "check your network connection, and the address: analects config show",
+    );
+    check_failure(
+        unreachable("connection refused"),
+        "check that the server runs, and its address: analects config show",
+    );
+    check_failure(
+        ClientError::Api {
+            url: "https://api.example.com".into(),
+            error: ApiError::new(ApiErrorKind::NotFound, "no such model"),
+            should_retry: None,
+            near: None,
+        },
+        "check the name of the model: analects model list PROVIDER lists those that there are",
+    );
+}

@@ -1,8 +1,9 @@
 //! The hint for wrong arguments: the nearest right one, and how to use the verb.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use clap::Command;
+use clap::error::ErrorKind;
 
 use crate::failure::Failure;
 use crate::help::command;
@@ -18,6 +19,12 @@ pub fn usage_failure(error: &clap::Error, args: &[OsString]) -> Failure {
         .filter_map(|paragraph| Some(paragraph.strip_prefix("tip: ")?.to_string()))
         .collect();
     let verb = verb_among(args);
+    if error.kind() == ErrorKind::InvalidSubcommand
+        && let Some(path) = args.get(1).and_then(|word| nested_verb(word))
+        && verb.get_name() == command().get_name()
+    {
+        hints = vec![format!("did you mean {path}?")];
+    }
     hints.push(usage_line(verb.clone()));
     let name = verb.get_bin_name().unwrap_or(verb.get_name());
     hints.push(format!("see {name} --help"));
@@ -36,6 +43,17 @@ fn verb_among(args: &[OsString]) -> Command {
         }
     }
     command
+}
+
+/// The verb of this name that belongs to another verb, such as `analects session resume` for `resume`.
+fn nested_verb(word: &OsStr) -> Option<String> {
+    let mut command = command();
+    command.build();
+    let mut verbs = command
+        .get_subcommands()
+        .filter(|verb| verb.get_name() != "help");
+    let nested = verbs.find_map(|verb| verb.find_subcommand(word))?;
+    nested.get_bin_name().map(str::to_string)
 }
 
 /// How to use a verb, in one line.

@@ -13,6 +13,7 @@ const FOREIGN: &str = "{\"type\":\"user\",\"uuid\":\"a\",\"parentUuid\":null,\"s
 
 const WRONG_USES: &[&[&str]] = &[
     &["shwo", "talk.msg.md"],
+    &["resume", "last"],
     &["chat", "--modle", "x"],
     &["show"],
     &["show", "missing.msg.md"],
@@ -24,6 +25,7 @@ const WRONG_USES: &[&[&str]] = &[
     &["ask", "-m", "opnai/gpt-5", "hi"],
     &["ask", "-m", "openai/gpt-5-mini", "hi"],
     &["ask", "-m", "replay:missing.sse", "hi"],
+    &["ask", "-m", "local/smolm2", "hi"],
     &["ask", "-m", "openai/gpt-5-mini", "-f", "missing.txt", "hi"],
     &["chat", "talk.msg.md"],
     &["chat", "notes.md", "hi"],
