@@ -9,6 +9,7 @@ mod gaps;
 mod json_targets;
 mod marks;
 mod message_file;
+mod message_file_calls;
 mod message_file_cells;
 mod message_file_texts;
 mod pages;
@@ -43,6 +44,7 @@ fn check_all(format: &str, cases: &[Case]) {
 #[test]
 fn nothing_is_lost_silently_from_message_files() {
     let mut cases = message_file_cells::cases();
+    cases.extend(message_file_calls::cases());
     cases.extend(message_file_texts::cases());
     assert!(cases.len() >= 150, "only {} cases", cases.len());
     check_all("msgfile", &cases);
