@@ -30,6 +30,7 @@ use crate::convert::{
     BufferedWriter, Confidence, FileHead, FirstPass, Format, FormatReader, FormatWriter,
     ReadOptions, RevisionPass, WriteOptions,
 };
+use crate::repair::{LineCheck, RepairCheck};
 use crate::requests::{RequestApi, RequestReader, RequestWriter, find_roles, implied_stop_reason};
 
 /// The types of blocks that show that a file is of this API.
@@ -80,6 +81,11 @@ impl Format for AnthropicFormat {
 
     fn reader(&self, options: &ReadOptions) -> Option<Box<dyn FormatReader>> {
         Some(Box::new(RequestReader::<MessagesApi>::new(&options.name)))
+    }
+
+    fn repair(&self, name: &str) -> Option<Box<dyn RepairCheck>> {
+        let reader = self.reader(&ReadOptions::named(name))?;
+        Some(Box::new(LineCheck::new(reader)))
     }
 
     fn writer(&self, options: &WriteOptions) -> Option<Box<dyn FormatWriter>> {

@@ -33,14 +33,18 @@ mod message;
 mod queue;
 mod reader;
 mod record;
+mod repair;
 mod report;
 pub mod usage;
 
 use record::RecordFields;
+use repair::SessionCheck;
 
 use crate::convert::{
     Confidence, FileHead, Format, FormatReader, FormatWriter, ReadMode, ReadOptions, WriteOptions,
 };
+
+use crate::repair::RepairCheck;
 
 pub use reader::SessionReader;
 
@@ -105,6 +109,10 @@ impl Format for ClaudeCodeFormat {
 
     fn read_mode(&self) -> ReadMode {
         ReadMode::Records
+    }
+
+    fn repair(&self, name: &str) -> Option<Box<dyn RepairCheck>> {
+        Some(Box::new(SessionCheck::new(name)))
     }
 
     fn writer(&self, _: &WriteOptions) -> Option<Box<dyn FormatWriter>> {

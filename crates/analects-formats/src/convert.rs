@@ -49,6 +49,7 @@ use jiff::tz::TimeZone;
 use crate::Loss;
 use crate::chatmd::Dialect;
 use crate::msgfile::{KnownMessages, LeftBehind};
+use crate::repair::RepairCheck;
 
 pub use buffer::{FileLine, LINE_LIMIT, LineSplitter, WHOLE_LIMIT, WholeFile};
 pub use chat_markdown::ChatMarkdownFormat;
@@ -56,7 +57,9 @@ pub use chat_session::ChatSessionFormat;
 pub(crate) use conversion::{BufferedWriter, LIST_LIMIT, RevisionPass, more_problems};
 pub use conversion::{Conversion, FirstPass, FirstPassRunner, ProblemList};
 pub use message_file::MessageFileFormat;
-pub use registry::{FORMATS, FileHead, FormatChoice, detect, format_by_id, format_for_name};
+pub use registry::{
+    FORMATS, FileHead, FormatChoice, JsonOverLines, detect, format_by_id, format_for_name,
+};
 pub use transcript::TranscriptFormat;
 
 /// How many bytes from the start of a file to pass to [`detect`] and [`Format::recognise`].
@@ -86,6 +89,11 @@ pub trait Format: Sync {
     /// Returns how its files are read.
     fn read_mode(&self) -> ReadMode {
         ReadMode::Whole
+    }
+
+    /// Starts the repair of a file of this name; `None` for a format whose files have no records to repair.
+    fn repair(&self, _: &str) -> Option<Box<dyn RepairCheck>> {
+        None
     }
 
     /// Creates the first of two passes over a conversation, for formats in which a late message changes what is written

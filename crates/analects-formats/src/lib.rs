@@ -15,7 +15,8 @@
 //! 4. [`openai`] and [`anthropic`] are conversations as requests of these APIs. [`claude_code`] reads the sessions of that
 //!    program, and [`page`] writes a page for people to read.
 //! 5. [`transcript`] is the format of the store: one message per line, as JSON.
-//! 6. [`convert`] lists all formats, detects them, and converts between them. A [`Loss`] is what the target format cannot
+//! 6. [`repair`] mends files with a record on each line.
+//! 7. [`convert`] lists all formats, detects them, and converts between them. A [`Loss`] is what the target format cannot
 //!    represent.
 //!
 //! # Where to find things
@@ -28,6 +29,7 @@
 //! | scanning the items of chat Markdown | `chatmd::decode`, `chatmd::line`, `chatmd::attributes` |
 //! | what chat Markdown cannot represent | `chatmd::reduce` |
 //! | checking and repairing a transcript | `transcript::check`, `transcript::repair` |
+//! | repairing the files of other programs | `repair`, `claude_code::repair` |
 //! | the links of records without their content | `transcript::envelope`, `transcript::link` |
 //! | which record of Claude Code follows which | `claude_code::links` |
 //! | what the request formats share | `requests` |
@@ -87,6 +89,7 @@ pub mod losses;
 pub mod msgfile;
 pub mod openai;
 pub mod page;
+pub mod repair;
 mod requests;
 pub mod transcript;
 

@@ -28,6 +28,7 @@ use crate::convert::{
     BufferedWriter, Confidence, FileHead, FirstPass, Format, FormatReader, FormatWriter,
     ReadOptions, RevisionPass, WriteOptions,
 };
+use crate::repair::{LineCheck, RepairCheck};
 use crate::requests::{RequestApi, RequestReader, RequestWriter, find_roles};
 
 /// The roles of the API.
@@ -81,6 +82,11 @@ impl Format for OpenAiFormat {
         Some(Box::new(RequestReader::<ChatCompletionsApi>::new(
             &options.name,
         )))
+    }
+
+    fn repair(&self, name: &str) -> Option<Box<dyn RepairCheck>> {
+        let reader = self.reader(&ReadOptions::named(name))?;
+        Some(Box::new(LineCheck::new(reader)))
     }
 
     fn writer(&self, options: &WriteOptions) -> Option<Box<dyn FormatWriter>> {

@@ -4,7 +4,7 @@
 //!    [`TranscriptLine`], damaged or not.
 //! 2. [`Envelope`], [`OwnedLink`], [`read_links`] and [`placeholder`] are for transcripts that do not fit into memory.
 //! 3. [`Checker`] finds what is wrong and returns a [`CheckReport`]. It makes a [`RepairPlan`], which turns each old
-//!    line into a [`RepairedLine`].
+//!    line into a [`RepairedLine`](crate::repair::RepairedLine).
 //!
 //! ```
 //! use analects_core::Message;
@@ -53,7 +53,7 @@ pub use encode::{encode, encode_to};
 pub use envelope::{Envelope, placeholder, read_links};
 pub use line::{TranscriptLine, read_line};
 pub use link::OwnedLink;
-pub use repair::{RepairPlan, RepairedLine};
+pub use repair::RepairPlan;
 
 #[cfg(test)]
 mod tests;

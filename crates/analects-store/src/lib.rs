@@ -143,7 +143,7 @@ pub use locked_file::{LockedFile, create_file, read_message_file, real_path, rep
 pub use message_file::MessageFile;
 pub use picture::{AllowedPictures, Picture, PictureConsent, media_type, read_picture};
 pub use redo::find_interrupted_change;
-pub use repair::{RepairReport, check_transcript, repair_transcript};
+pub use repair::{LineChange, RepairReport, check_transcript, repair_file, repair_transcript};
 pub use sessions::{
     ChainName, ChainRow, ListedSession, LoadLimit, LoadedChain, MemoryStore, NewSession, Overview,
     RowVisitor, Session, SessionMatch, SessionSummary, Tail, TranscriptStore, find, load, tail,

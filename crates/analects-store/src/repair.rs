@@ -1,10 +1,11 @@
-//! Checks and repairs of damaged transcripts. A repair writes a new file and never changes the old one.
+//! Checks and repairs of damaged transcripts, and repairs of other files with a record on each line. A repair writes a new file and never changes the old one.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use analects_core::{Ids, Problem};
-use analects_formats::transcript::{CheckReport, Checker, RepairPlan};
+use analects_formats::repair::RepairCheck;
+use analects_formats::transcript::{CheckReport, Checker};
 use jiff::Timestamp;
 
 use crate::StoreError;
@@ -15,6 +16,9 @@ use crate::vfs::{OpenMode, Vfs, VfsFile, folder_of};
 /// The number of bytes that are copied or written at once.
 const CHUNK: usize = 1 << 20;
 
+/// How many changes are listed. More of them could take more memory than the file.
+const MAX_CHANGES: usize = 10_000;
+
 /// The result of a repair.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RepairReport {
@@ -24,6 +28,19 @@ pub struct RepairReport {
     pub rest: Option<PathBuf>,
     /// The number of these lines.
     pub aside: usize,
+    /// What was changed, up to a limit.
+    pub changes: Vec<LineChange>,
+    /// The number of changes beyond the limit.
+    pub more_changes: usize,
+}
+
+/// What a repair changed in a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineChange {
+    /// The number of the line in the old file.
+    pub line: usize,
+    /// The change in words about "it", the line: lower case, no full stop.
+    pub text: String,
 }
 
 /// Finds the problems of a transcript of any size. Lines over `limit` bytes are not read.
@@ -32,15 +49,8 @@ pub fn check_transcript(
     path: &Path,
     limit: usize,
 ) -> Result<CheckReport, StoreError> {
-    let mut file = open(vfs, path)?;
     let mut checker = Checker::default();
-    let mut rows = Forward::new(&mut *file, 0, limit);
-    while let Some(row) = rows.next().map_err(cannot("read", path))? {
-        match row.bytes {
-            Some(bytes) => checker.push(bytes),
-            None => checker.push_long(row.next - row.at, row.beginning),
-        }
-    }
+    push_lines(vfs, path, limit, &mut checker)?;
     Ok(checker.finish())
 }
 
@@ -54,8 +64,21 @@ pub fn repair_transcript(
     ids: &mut dyn Ids,
     now: Timestamp,
 ) -> Result<RepairReport, StoreError> {
-    let checked = check_transcript(vfs, path, limit)?;
-    let repair = checked.repair(ids, now);
+    repair_file(vfs, path, new, limit, Box::<Checker>::default(), ids, now)
+}
+
+/// Like [`repair_transcript`], for any format: `check` is that of the format.
+pub fn repair_file(
+    vfs: &dyn Vfs,
+    path: &Path,
+    new: &Path,
+    limit: usize,
+    mut check: Box<dyn RepairCheck>,
+    ids: &mut dyn Ids,
+    now: Timestamp,
+) -> Result<RepairReport, StoreError> {
+    push_lines(vfs, path, limit, &mut *check)?;
+    let (problems, repair) = check.finish(ids, now);
     let mut source = open(vfs, path)?;
     let mut copy_source = open(vfs, path)?;
     let mut file = NewFile::new(vfs, new)?;
@@ -67,49 +90,73 @@ pub fn repair_transcript(
             .copy_metadata_from(path)
             .map_err(cannot("give the mode of the old file to", new))?;
     }
-    let mut aside = 0;
+    let mut report = RepairReport {
+        problems,
+        rest: None,
+        aside: 0,
+        changes: Vec::new(),
+        more_changes: 0,
+    };
     let mut number = 0;
     let mut rows = Forward::new(&mut *source, 0, limit);
     while let Some(row) = rows.next().map_err(cannot("read", path))? {
         number += 1;
         let Some(bytes) = row.bytes else {
-            aside += 1;
             rest.copy(&mut *copy_source, path, row.at..row.next)?;
+            report.aside += 1;
+            report.add(number, vec!["it is too long; left out".to_string()]);
             continue;
         };
-        let is_aside = write_line(&repair, number, bytes, &mut file, &mut rest)?;
-        aside += usize::from(is_aside);
+        let repaired = repair.line(number, bytes);
+        file.add(&repaired.lines)?;
+        if repaired.is_aside {
+            rest.add(bytes)?;
+            report.aside += 1;
+        }
+        report.add(number, repaired.changes);
     }
     file.add(repair.end().as_bytes())?;
     let rest_path = rest_path(new);
     // The rest comes first: a new file without it would look complete.
-    if aside > 0 {
+    if report.aside > 0 {
         rest.finish(&rest_path)?;
+        report.rest = Some(rest_path);
     }
     file.finish(new)?;
     vfs.sync_folder(folder_of(new))
         .map_err(cannot("sync the folder of", new))?;
-    Ok(RepairReport {
-        problems: checked.problems,
-        rest: (aside > 0).then_some(rest_path),
-        aside,
-    })
+    Ok(report)
 }
 
-/// Writes the repaired form of a line, and the line itself to `rest` if it changed. Returns whether it did.
-fn write_line(
-    repair: &RepairPlan,
-    number: usize,
-    line: &[u8],
-    file: &mut NewFile<'_>,
-    rest: &mut NewFile<'_>,
-) -> Result<bool, StoreError> {
-    let repaired = repair.line(number, line);
-    file.add(&repaired.lines)?;
-    if repaired.is_aside {
-        rest.add(line)?;
+/// Passes all lines of a file to a check.
+fn push_lines(
+    vfs: &dyn Vfs,
+    path: &Path,
+    limit: usize,
+    check: &mut dyn RepairCheck,
+) -> Result<(), StoreError> {
+    let mut file = open(vfs, path)?;
+    let mut rows = Forward::new(&mut *file, 0, limit);
+    while let Some(row) = rows.next().map_err(cannot("read", path))? {
+        match row.bytes {
+            Some(bytes) => check.push(bytes),
+            None => check.push_long(row.next - row.at, row.beginning),
+        }
     }
-    Ok(repaired.is_aside)
+    Ok(())
+}
+
+impl RepairReport {
+    /// Adds the changes of a line, up to a limit.
+    fn add(&mut self, line: usize, changes: Vec<String>) {
+        for text in changes {
+            if self.changes.len() < MAX_CHANGES {
+                self.changes.push(LineChange { line, text });
+            } else {
+                self.more_changes += 1;
+            }
+        }
+    }
 }
 
 /// Returns the path of the file for the lines that the new file does not hold.

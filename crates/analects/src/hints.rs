@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use analects_client::ClientError;
 use analects_core::verbs::VerbError;
 use analects_core::{ApiErrorKind, Hint, Problem, nearest};
+use analects_formats::convert::JsonOverLines;
 use analects_formats::msgfile::ShowProblem;
 use analects_local::LocalError;
 use analects_store::StoreError;
@@ -562,6 +563,20 @@ pub fn for_local_error(error: &LocalError) -> Option<Advice> {
         LocalError::Io { .. } | LocalError::WillNotEnd(_) => return None,
     };
     Some(text.into())
+}
+
+/// What a file may be that is one JSON value over several lines.
+/// For files whose format is unknown.
+pub fn json_over_lines(json: &JsonOverLines) -> String {
+    let Some(format) = json.records_of else {
+        return "it is one JSON value over several lines, as no format here has".to_string();
+    };
+    let filter = if json.is_list { "'.[]'" } else { "." };
+    format!(
+        "it seems to hold records of the format {}, each over several lines; put each on a line of its own, as \
+         jq -c {filter} does",
+        format.id()
+    )
 }
 
 #[cfg(test)]

@@ -402,7 +402,7 @@ fn has_block(message: &Message, test: fn(&Block) -> bool) -> bool {
 
 /// Hashes what distinguishes a copy of a record from a different record with the same id: its type, its time and its
 /// content. Other fields may differ: a resumed session copies records under another session and version.
-fn fingerprint(fields: &RecordFields<'_>) -> u32 {
+pub(super) fn fingerprint(fields: &RecordFields<'_>) -> u32 {
     const SAID: [&str; 6] = [
         "type",
         "timestamp",

@@ -9,6 +9,7 @@ mod counts;
 mod damaged;
 mod pitfalls;
 mod records;
+mod repair;
 mod restore;
 mod samples;
 mod sub_agents;

@@ -1,7 +1,8 @@
 //! The list of all formats, and how the format of a file is detected from its first bytes and its name.
 
-use analects_core::RawMap;
+use analects_core::{Raw, RawMap};
 use memchr::memmem;
+use serde_json::value::RawValue;
 
 use super::{
     ChatMarkdownFormat, ChatSessionFormat, Confidence, Format, MessageFileFormat, TranscriptFormat,
@@ -51,6 +52,49 @@ pub fn detect(head: &[u8], name: &str) -> Option<&'static dyn Format> {
         }
     }
     best
+}
+
+/// A file that is one JSON value over several lines, so that no format with a record on each line can read it.
+///
+/// ```
+/// use analects_formats::convert::{JsonOverLines, detect};
+///
+/// let file = b"{\n  \"v\": 1,\n  \"type\": \"user\",\n  \"content\": \"Hi\"\n}\n";
+/// assert!(detect(file, "talk.jsonl").is_none());
+/// let found = JsonOverLines::find(file).unwrap();
+/// assert_eq!(found.records_of.unwrap().id(), "transcript");
+/// ```
+#[derive(Clone, Copy)]
+pub struct JsonOverLines {
+    /// The format whose records it seems to hold, if each were on a line of its own.
+    pub records_of: Option<&'static dyn Format>,
+    /// Whether the records are the elements of a list.
+    pub is_list: bool,
+}
+
+impl JsonOverLines {
+    /// Looks at the first bytes of a file; `None` if it is anything else.
+    pub fn find(head: &[u8]) -> Option<JsonOverLines> {
+        let head = FileHead::new(head);
+        if !head.is_json_over_lines() {
+            return None;
+        }
+        let (is_list, text) = match head.bytes.strip_prefix(b"[") {
+            Some(rest) => (true, rest),
+            None => (false, head.bytes),
+        };
+        let record = first_value(text).map(|record| Raw::from(record).to_string());
+        Some(JsonOverLines {
+            records_of: record.and_then(|record| detect(record.as_bytes(), "")),
+            is_list,
+        })
+    }
+}
+
+/// Returns the JSON value that a text starts with, if it is complete.
+fn first_value(text: &[u8]) -> Option<&RawValue> {
+    let mut values = serde_json::Deserializer::from_slice(text).into_iter::<&RawValue>();
+    values.next()?.ok()
 }
 
 /// What a file's name says about the format to write.
@@ -165,6 +209,23 @@ impl<'a> FileHead<'a> {
             let value = rest.trim_ascii_start().strip_prefix(b":")?;
             Some(value.trim_ascii_start())
         })
+    }
+
+    /// Returns whether the file starts with a JSON value that goes on behind the first line.
+    pub(crate) fn is_json_over_lines(self) -> bool {
+        let text = self.bytes.trim_ascii_end();
+        let Some(first_line) = memchr::memchr(b'\n', text) else {
+            return false;
+        };
+        if !text.starts_with(b"{") && !text.starts_with(b"[") {
+            return false;
+        }
+        let mut values = serde_json::Deserializer::from_slice(text).into_iter::<&RawValue>();
+        match values.next() {
+            Some(Ok(value)) => value.get().len() > first_line,
+            Some(Err(error)) => error.is_eof(),
+            None => false,
+        }
     }
 
     /// Parses the first line; `None` unless it is one complete JSON object.

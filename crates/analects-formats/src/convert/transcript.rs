@@ -7,6 +7,7 @@ use super::{
     ReadOptions, ReadOutput, WriteOptions, WriteOutput,
 };
 use crate::Loss;
+use crate::repair::RepairCheck;
 use crate::transcript::{self, read_line, read_links};
 
 /// The types of a transcript's records.
@@ -48,6 +49,9 @@ impl Format for TranscriptFormat {
 
     fn recognise(&self, head: &[u8], name: &str) -> Confidence {
         let head = FileHead::new(head);
+        if head.is_json_over_lines() {
+            return Confidence::No;
+        }
         if head.starts_with("{\"v\":") {
             return Confidence::Yes;
         }
@@ -76,6 +80,10 @@ impl Format for TranscriptFormat {
 
     fn read_mode(&self) -> ReadMode {
         ReadMode::Revisions
+    }
+
+    fn repair(&self, _: &str) -> Option<Box<dyn RepairCheck>> {
+        Some(Box::<transcript::Checker>::default())
     }
 
     fn writer(&self, _: &WriteOptions) -> Option<Box<dyn FormatWriter>> {

@@ -10,6 +10,7 @@ use super::line::read_line;
 use super::link::OwnedLink;
 use super::{RepairPlan, crc32c};
 use crate::convert::ProblemList;
+use crate::repair::{LineRepair, RepairCheck};
 
 /// Finds what is wrong with a transcript whose lines are pushed one by one.
 ///
@@ -222,6 +223,26 @@ impl Checker {
                 self.add_finding(unpaired.at, unpaired.problem());
             }
         }
+    }
+}
+
+impl RepairCheck for Checker {
+    fn push(&mut self, line: &[u8]) {
+        Checker::push(self, line);
+    }
+
+    fn push_long(&mut self, length: u64, beginning: &[u8]) {
+        Checker::push_long(self, length, beginning);
+    }
+
+    fn finish(
+        self: Box<Self>,
+        ids: &mut dyn Ids,
+        now: Timestamp,
+    ) -> (Vec<Problem>, Box<dyn LineRepair>) {
+        let report = Checker::finish(*self);
+        let plan = report.repair(ids, now);
+        (report.problems, Box::new(plan))
     }
 }
 

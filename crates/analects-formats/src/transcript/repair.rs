@@ -19,7 +19,8 @@ use analects_core::{Body, Ids, Link, LinkKind, Message, MessageId, Raw, SessionI
 use jiff::Timestamp;
 
 use super::check::RecordFacts;
-use super::{encode_to, read_line};
+use super::{TranscriptLine, encode_to, read_line};
+use crate::repair::{LineRepair, RepairedLine};
 use planner::RepairPlanner;
 
 /// What to change in a transcript to repair it.
@@ -56,15 +57,6 @@ struct LinkChange {
     kept_from: Option<String>,
 }
 
-/// A line of the old file, repaired.
-#[derive(Debug, PartialEq, Eq)]
-pub struct RepairedLine<'l> {
-    /// The lines of the new file that replace it: complete lines, or nothing.
-    pub lines: Cow<'l, [u8]>,
-    /// Whether the old line belongs in the second file, because the new file does not have it as it was.
-    pub is_aside: bool,
-}
-
 impl RepairPlan {
     /// Plans the repair of checked records. New ids come from `ids`, and `now` dates new records.
     pub(super) fn new(
@@ -83,6 +75,7 @@ impl RepairPlan {
         let read = read_line(line);
         let is_aside = change.is_repeated || read.is_damaged || !change.records.is_empty();
         let mut lines: Cow<'l, [u8]> = Cow::Borrowed(&[]);
+        let changes = change.in_words(&read);
         let mut added = String::new();
         if !is_aside {
             lines = Cow::Borrowed(line);
@@ -98,7 +91,11 @@ impl RepairPlan {
         if !added.is_empty() {
             lines.to_mut().extend_from_slice(added.as_bytes());
         }
-        RepairedLine { lines, is_aside }
+        RepairedLine {
+            lines,
+            is_aside,
+            changes,
+        }
     }
 
     /// Returns the new lines after the last one.
@@ -111,7 +108,43 @@ impl RepairPlan {
     }
 }
 
+impl LineRepair for RepairPlan {
+    fn line<'l>(&self, number: usize, line: &'l [u8]) -> RepairedLine<'l> {
+        RepairPlan::line(self, number, line)
+    }
+
+    fn end(&self) -> String {
+        RepairPlan::end(self)
+    }
+}
+
 impl LineChange {
+    /// Says what changes, in words about the line.
+    fn in_words(&self, read: &TranscriptLine) -> Vec<String> {
+        if self.is_repeated {
+            return vec!["it repeats an earlier line; left out".to_string()];
+        }
+        let mut words = Vec::new();
+        if read.is_damaged && read.messages.is_empty() {
+            words.push("no record in it can be read; left out".to_string());
+        } else if read.is_damaged {
+            words.push("only its records were kept, written anew".to_string());
+        }
+        for (index, change) in &self.records {
+            let id = read.messages.get(*index).map_or("", |message| &*message.id);
+            change.put_into_words(id, &mut words);
+        }
+        for added in &self.after {
+            if let Body::ToolResult(result) = &added.body {
+                let call = &result.tool_use_id;
+                words.push(format!(
+                    "after it, a result says that call {call} was interrupted"
+                ));
+            }
+        }
+        words
+    }
+
     /// Encodes the records of a damaged line, each on a line of its own.
     fn encode_records(&self, messages: Vec<Message>, out: &mut String) {
         for (index, mut message) in messages.into_iter().enumerate() {
@@ -124,6 +157,26 @@ impl LineChange {
 }
 
 impl LinkChange {
+    /// Says what changes, in words about the line of the record that has this id.
+    fn put_into_words(&self, id: &str, words: &mut Vec<String>) {
+        match &self.id {
+            Some(new) if id.is_empty() => words.push(format!("it had no id; it is now {new}")),
+            Some(new) => words.push(format!(
+                "its id {id} is that of another record; it is now {new}"
+            )),
+            None => {}
+        }
+        match &self.parent {
+            Some(Some(parent)) => words.push(format!("it now follows {parent}")),
+            Some(None) => words.push("it now follows no record".to_string()),
+            None => {}
+        }
+        let others = [&self.target, &self.summary, &self.kept_from];
+        for other in others.into_iter().flatten() {
+            words.push(format!("it now refers to {other}"));
+        }
+    }
+
     /// Changes a message. Notes the ids that it had in extra fields.
     fn apply(&self, message: &mut Message) {
         if let Some(parent) = &self.parent {

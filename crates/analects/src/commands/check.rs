@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use analects_core::{Problem, Span, chain};
 use analects_formats::FormatReader;
-use analects_formats::convert::{self, Format, ReadOptions, ReadOutput};
+use analects_formats::convert::{self, Format, JsonOverLines, ReadOptions, ReadOutput};
 use analects_formats::msgfile::{Document, DocumentKind, ShowProblem};
 use analects_formats::{chatmd, transcript};
 use analects_store::vfs::Disk;
@@ -430,9 +430,11 @@ fn unreadable(path: &Path, source: std::io::Error) -> Failure {
 
 /// The result for a file that you named whose format is unknown.
 fn unknown(path: &Path) -> CheckedFile {
+    const EXPECTED: &str = "expected *.msg.md, *.md with message_section in its frontmatter, *.jsonl, or what convert reads";
     let text = "this is not a conversation in a known format";
-    let problem = Problem::error("unknown-format", text)
-        .hint("expected *.msg.md, *.md with message_section in its frontmatter, *.jsonl, or what convert reads");
+    let json = head(path).ok().and_then(|head| JsonOverLines::find(&head));
+    let hint = json.map_or(EXPECTED.to_string(), |json| hints::json_over_lines(&json));
+    let problem = Problem::error("unknown-format", text).hint(hint);
     CheckedFile {
         path: path.to_string_lossy().into_owned(),
         format: "unknown",

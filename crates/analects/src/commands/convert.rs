@@ -16,7 +16,8 @@ use std::rc::Rc;
 
 use analects_formats::chatmd::Dialect;
 use analects_formats::convert::{
-    self, Conversion, FORMATS, FirstPassRunner, Format, FormatChoice, ReadMode, StoredMessages,
+    self, Conversion, FORMATS, FirstPassRunner, Format, FormatChoice, JsonOverLines, ReadMode,
+    StoredMessages,
 };
 use analects_formats::{FormatReader, FormatWriter, ReadOptions, WriteOptions};
 use analects_store::{AllJournalMessages, Journal};
@@ -24,6 +25,7 @@ use clap::ValueEnum;
 
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::hints;
 use destination::{Destination, OnExisting};
 use report::ConvertReport;
 use source::{ConvertSource, SourceDigest};
@@ -237,9 +239,7 @@ impl ConvertJob<'_> {
         mut source: ConvertSource,
         mut output: Destination,
     ) -> Result<ConvertReport, Failure> {
-        let from = self
-            .format_of(&source)
-            .ok_or_else(|| unknown(&source.name))?;
+        let from = self.format_of(&source).ok_or_else(|| unknown(&source))?;
         let mut report =
             ConvertReport::new(&source.name, output.name(), from, self.to, self.args.lossy);
         if from.id() == self.to.id() && self.dialect.is_none() {
@@ -358,7 +358,12 @@ fn journal_messages() -> Result<StoredMessages, Failure> {
 }
 
 /// The failure for a file of unknown format.
-fn unknown(name: &str) -> Failure {
+fn unknown(source: &ConvertSource) -> Failure {
+    let name = &source.name;
+    if let Some(json) = JsonOverLines::find(&source.head) {
+        let text = format!("{name}: this is not a conversation in a known format");
+        return Failure::input(text).or_hint(hints::json_over_lines(&json));
+    }
     let ids: Vec<&str> = FORMATS.iter().map(|format| format.id()).collect();
     Failure::input(format!(
         "{name}: its format is not clear from its content or its name"

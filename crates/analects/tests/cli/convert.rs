@@ -459,15 +459,77 @@ fn repair_refuses_other_formats() {
     let sandbox = Sandbox::new();
     sandbox.write("r.json", REQUEST);
     sandbox.write("talk.md", CHAT);
-    for name in ["r.json", "talk.md"] {
+    sandbox.write(
+        "codex.jsonl",
+        "{\"type\":\"session_meta\",\"payload\":{}}\n",
+    );
+    sandbox.write(
+        "over.jsonl",
+        "{\n  \"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]\n}\n",
+    );
+    for name in ["r.json", "talk.md", "codex.jsonl", "over.jsonl"] {
         let run = sandbox.run(&["repair", name]);
         assert_eq!(run.code, Some(2));
         assert!(
-            run.stderr.contains("this is not a transcript"),
+            run.stderr.contains("this has no records to repair"),
             "{}",
             run.stderr
         );
     }
+}
+
+#[test]
+fn json_over_several_lines_is_named_as_what_it_may_be() {
+    let sandbox = Sandbox::new();
+    let record =
+        "{\n  \"v\": 1,\n  \"type\": \"user\",\n  \"id\": \"a\",\n  \"content\": \"Hi\"\n}\n";
+    sandbox.write("one.jsonl", record);
+    sandbox.write("list.jsonl", format!("[{record}]\n"));
+    sandbox.write("other.jsonl", "{\n  \"name\": \"package\"\n}\n");
+    let like = |filter: &str| {
+        format!(
+            "hint: it seems to hold records of the format transcript, each over several lines; put each on a line \
+             of its own, as jq -c {filter} does\n"
+        )
+    };
+    let other =
+        "hint: it is one JSON value over several lines, as no format here has\n".to_string();
+    for (name, hint) in [
+        ("one.jsonl", like(".")),
+        ("list.jsonl", like("'.[]'")),
+        ("other.jsonl", other),
+    ] {
+        for verb in [
+            &["check", name][..],
+            &["convert", name, "-o", "x.msg.md"],
+            &["repair", name],
+            &["session", "import", name],
+        ] {
+            let run = sandbox.run(verb);
+            assert!(matches!(run.code, Some(1 | 2)), "{verb:?}: {}", run.stderr);
+            assert!(run.stderr.contains(&hint), "{verb:?}: {}", run.stderr);
+        }
+    }
+}
+
+#[test]
+fn repair_mends_requests_line_by_line() {
+    let sandbox = Sandbox::new();
+    let one = "{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}], \"n\": 1e-09}";
+    sandbox.write("r.jsonl", format!("{one}\n{one}{one}\n{}", &one[..20]));
+    let run = sandbox.run(&["repair", "r.jsonl", "-o", "new.jsonl"]);
+    run.assert_fails(
+        0,
+        "r.jsonl:2: its 2 records got lines of their own\n\
+         r.jsonl:3: it was cut off while it was written; left out\n\
+         made 2 changes; written to new.jsonl\n\
+         2 old lines are kept in new.jsonl.rest\n",
+    );
+    assert_eq!(sandbox.read("new.jsonl"), format!("{one}\n{one}\n{one}\n"));
+    assert_eq!(
+        sandbox.read("new.jsonl.rest"),
+        format!("{one}{one}\n{}", &one[..20])
+    );
 }
 
 #[test]
@@ -501,14 +563,48 @@ fn a_claude_code_session_becomes_a_transcript() {
     let run = sandbox.run(&["convert", "s1.jsonl", "--to", "transcript"]);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""));
     assert_eq!(parse_json(&run.stdout)["id"], "u1");
-    let run = sandbox.run(&["repair", "s1.jsonl"]);
-    assert_eq!(run.code, Some(2));
-    assert!(
-        run.stderr.contains("analects convert s1.jsonl"),
-        "{}",
-        run.stderr
-    );
     assert_eq!(sandbox.run(&["check", "s1.jsonl"]).code, Some(0));
+}
+
+#[test]
+fn repair_mends_a_claude_code_session() {
+    let sandbox = Sandbox::new();
+    let record = |kind: &str, id: &str, parent: &str, content: &str| {
+        format!(
+            "{{\"type\":\"{kind}\",\"uuid\":\"{id}\",\"parentUuid\":{parent},\"sessionId\":\"s1\",\
+             \"message\":{{\"role\":\"{kind}\",\"content\":{content}}}}}\n"
+        )
+    };
+    let asked = record("user", "u1", "null", "\"Look.\"");
+    let called = record(
+        "assistant",
+        "a1",
+        "\"lost\"",
+        "[{\"type\":\"tool_use\",\"id\":\"t1\",\"name\":\"f\",\"input\":{\"n\":1e-09}}]",
+    );
+    sandbox.write("s1.jsonl", format!("{asked}{called}{}", &asked[..30]));
+    let run = sandbox.run(&["repair", "s1.jsonl"]);
+    run.assert_fails(
+        0,
+        "s1.jsonl:2: it now follows u1\n\
+         s1.jsonl:2: after it, a result says that call t1 was interrupted\n\
+         s1.jsonl:3: it was cut off while it was written; left out\n\
+         made 3 changes; written to s1~repaired.jsonl\n\
+         2 old lines are kept in s1~repaired.jsonl.rest\n",
+    );
+    let file = sandbox.read("s1~repaired.jsonl");
+    let mended = called.replace("\"lost\"", "\"u1\"");
+    assert!(file.starts_with(&format!("{asked}{mended}")), "{file}");
+    assert_eq!(
+        sandbox.read("s1~repaired.jsonl.rest"),
+        format!("{called}{}", &asked[..30])
+    );
+    sandbox
+        .run(&["check", "s1~repaired.jsonl"])
+        .assert_fails(0, "checked 1 file: no problems\n");
+    let again = sandbox.run(&["repair", "s1~repaired.jsonl", "-o", "again.jsonl"]);
+    again.assert_fails(0, "nothing had to be repaired; written to again.jsonl\n");
+    assert_eq!(sandbox.read("again.jsonl"), file);
 }
 
 #[cfg(unix)]

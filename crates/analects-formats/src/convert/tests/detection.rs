@@ -122,6 +122,39 @@ fn unknown_files_have_no_format() {
 }
 
 #[test]
+fn json_over_several_lines_is_no_transcript() {
+    let record = "{\n  \"v\": 1,\n  \"type\": \"user\",\n  \"content\": \"Hi\"\n}\n";
+    let session = "{\n  \"parentUuid\": null,\n  \"type\": \"user\",\n  \"uuid\": \"u\",\n  \"message\": {}\n}\n";
+    let package = "{\n  \"name\": \"package\"\n}\n";
+    let like = |head: &str| {
+        let json = JsonOverLines::find(head.as_bytes())?;
+        Some((json.records_of.map_or("none", Format::id), json.is_list))
+    };
+    for (head, expected) in [
+        (record.to_string(), ("transcript", false)),
+        (format!("{record}{record}"), ("transcript", false)),
+        (format!("[{record}, {record}]"), ("transcript", true)),
+        (session.to_string(), ("claude-code", false)),
+        (format!("[{session}]"), ("claude-code", true)),
+        (package.to_string(), ("none", false)),
+        ("[\n 1,\n 2\n]\n".to_string(), ("none", true)),
+        (record[..record.len() - 3].to_string(), ("none", false)),
+    ] {
+        check(&head, "x.jsonl", "none");
+        assert_eq!(like(&head), Some(expected), "{head}");
+    }
+    for head in [
+        "{\"v\":1,\"type\":\"us\n{\"v\":1,\"type\":\"user\"}\n",
+        "{\"v\":1,\"type\":\"user\",\n",
+        "{\"v\":1,\"type\":\"user\"}\n{\n",
+        "\n\n",
+    ] {
+        check(head, "x.jsonl", "transcript");
+        assert_eq!(like(head), None, "{head}");
+    }
+}
+
+#[test]
 fn a_byte_order_mark_does_not_matter() {
     check("\u{feff}{\"messages\":[{\"role\":\"user\"", "x", "openai");
     check("\u{feff}> ---\n> <USER />\n", "x", "chatmd");

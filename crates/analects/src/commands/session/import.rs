@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 
 use analects_core::{Ids, Message, Raw, SessionId, StateChange};
 use analects_formats::FormatReader;
-use analects_formats::convert::{self, HEAD_SIZE, ProblemList, ReadOptions, ReadOutput};
+use analects_formats::convert::{
+    self, HEAD_SIZE, JsonOverLines, ProblemList, ReadOptions, ReadOutput,
+};
 use analects_formats::{Loss, msgfile};
 use analects_store::{ChainName, NewSession, OsIds, TranscriptStore, read_message_file};
 use jiff::Timestamp;
@@ -20,7 +22,7 @@ use crate::environment::Environment;
 use crate::failure::{Failure, io_error_text};
 use crate::input::open_regular;
 use crate::sessions::Sessions;
-use crate::ui;
+use crate::{hints, ui};
 
 /// Import a conversation from a file as a session of this folder
 ///
@@ -170,7 +172,7 @@ impl<'a> Importer<'a> {
             source: Vec::new(),
         };
         let head = pieces.next(HEAD_SIZE as u64)?;
-        let format = convert::detect(&head, &path).ok_or_else(|| unknown(&path))?;
+        let format = convert::detect(&head, &path).ok_or_else(|| unknown(&path, &head))?;
         // A Claude Code session may continue another one; a file of requests may hold many
         // conversations.
         self.is_one = format.id() != "claude-code";
@@ -313,9 +315,12 @@ impl<'a> Importer<'a> {
 }
 
 /// The failure for a file of unknown format.
-fn unknown(path: &str) -> Failure {
+fn unknown(path: &str, head: &[u8]) -> Failure {
     let text = format!("{path}: this is not a conversation in a known format");
-    let hint = "if you know its format, convert it first: analects convert --from";
+    let hint = match JsonOverLines::find(head) {
+        Some(json) => hints::json_over_lines(&json),
+        None => "if you know its format, convert it first: analects convert --from".to_string(),
+    };
     Failure::input(text).or_hint(hint)
 }
 
