@@ -225,6 +225,30 @@ pub fn append_answer(document: &Document, cells: &[NewCell]) -> Splice {
     splice
 }
 
+/// Adds a ready cell to a file that ends with a reply, so that a person does not type into the reply. `None` for any
+/// other file.
+pub fn append_ready_cell(document: &Document) -> Option<Splice> {
+    let last = document.cells().next_back()?;
+    if last.role() != CellRole::Reply {
+        return None;
+    }
+    let line_end = document.line_end();
+    let source = &document.source;
+    let blank_line = [line_end, line_end].concat();
+    let mut text = if source.ends_with(blank_line.as_bytes()) {
+        String::new()
+    } else {
+        document.gap_at_end()
+    };
+    text.push_str(&"#".repeat(document.new_cell_level()));
+    text.push_str(" %%");
+    text.push_str(line_end);
+    Some(Splice {
+        at: Span::new(source.len(), source.len()),
+        bytes: text.into_bytes(),
+    })
+}
+
 /// Replaces a cell by another one, which keeps its level unless it has one of its own.
 pub fn replace(document: &Document, old: Cell<'_>, cell: &NewCell) -> Splice {
     let mut text = cells_text(document, std::slice::from_ref(cell), old.level());

@@ -240,7 +240,9 @@ fn fork_writes_a_new_file_and_overwrites_nothing() {
         "a.fork-1.msg.md"
     );
     let end = FILE.find("# %% [^3]").unwrap();
-    assert_eq!(sandbox.read("a.fork-1.msg.md"), FILE[..end]);
+    // The copy ends with an answer, so it gets an empty cell for the next question.
+    let with_cell = format!("{}# %%\n", &FILE[..end]);
+    assert_eq!(sandbox.read("a.fork-1.msg.md"), with_cell);
     assert_eq!(
         assert_success(&sandbox.run(&["fork", "a.msg.md"])),
         "a.fork-2.msg.md"

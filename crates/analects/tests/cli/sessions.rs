@@ -301,7 +301,7 @@ fn a_message_file_imports_and_exports() {
     let run = sandbox.run(&["session", "export", "last", "-o", "c.msg.md"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let readable = "# %% [^1]\n\n[^1]: [markdown]\n\nWhat is six times seven?\n\n\
-        # %%% [^2]\n\n[^2]: [quick] model=\"tiny\"\n\nForty-two.\n";
+        # %%% [^2]\n\n[^2]: [quick] model=\"tiny\"\n\nForty-two.\n\n# %%\n";
     assert_eq!(sandbox.read("c.msg.md"), readable);
     sandbox.write("empty.msg.md", "");
     assert_eq!(
@@ -330,6 +330,8 @@ fn chat_continues_an_exported_file_at_once() {
     assert!(exported.starts_with(front), "{exported}");
     assert!(!exported.contains('{'), "no JSON: {exported}");
     assert!(!exported.contains("model="), "{exported}");
+    // The next question has a cell to be typed into.
+    assert!(exported.ends_with("\n\nOne.\n\n# %%\n"), "{exported}");
     let printed = sandbox.run(&["session", "export", "last", "-o", "-"]);
     assert_eq!(printed.stdout, exported);
     assert!(!printed.stderr.contains("written"), "{}", printed.stderr);

@@ -302,7 +302,7 @@ impl FileWatch<'_> {
             self.last_reported = None;
             let hint = "to ask again, save the file again";
             self.report(if failure.is_model() {
-                failure.or_hint(hint)
+                failure.and_hint(hint)
             } else {
                 failure
             });

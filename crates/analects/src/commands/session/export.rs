@@ -228,12 +228,22 @@ fn write_readable_file(
         is_reported: true,
         ..SessionPass::default()
     };
+    let mut ends_with_answer = false;
     for_each_message(sessions, name, &mut again, read_line, &mut |message| {
+        let length = text.len();
         writer.push(&message, &mut text);
+        if text.len() > length {
+            ends_with_answer = matches!(message.body, Body::Assistant(_));
+        }
         flush_if_large(&mut text, output)
     })?;
     report_problems(sessions, name, &again)?;
+    let length = text.len();
     let left_behind = writer.finish(&mut text);
+    // An empty cell to type into, unless the writer had to end with one that names its branch.
+    if ends_with_answer && text.len() == length {
+        text.extend_from_slice(b"\n# %%\n");
+    }
     output.write(&text)?;
     if !left_behind.is_empty() {
         ui::remark(&format!("{left_behind}; --full keeps them"));
