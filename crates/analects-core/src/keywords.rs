@@ -182,6 +182,7 @@ const MAX_DISTANCE: usize = 2;
 /// use analects_core::nearest;
 ///
 /// assert_eq!(nearest("modles", ["models", "temperature"]), Some("models"));
+/// assert_eq!(nearest("cdoe", ["code", "raw"]), Some("code"));
 /// assert_eq!(nearest("Use-Temperature", ["use_temperature"]), Some("use_temperature"));
 /// assert_eq!(nearest("weather", ["models"]), None);
 /// assert_eq!(nearest("9", ["2"]), None);
@@ -251,18 +252,23 @@ fn has_all_parts(known: &str, name: &str) -> bool {
         && parts().all(|part| known.contains(part))
 }
 
-/// The number of characters to add, remove or change to turn one text into the other.
+/// The number of characters to add, remove or change to turn one text into the other; two neighbours in the wrong
+/// order count as one.
 fn edit_distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, a) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in to.iter().enumerate() {
-            let changed = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
+    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
+    let mut before: Vec<usize> = Vec::new();
+    let mut above: Vec<usize> = (0..=to.len()).collect();
+    for i in 0..from.len() {
+        let mut row = vec![i + 1];
+        for j in 0..to.len() {
+            let changed = above[j] + usize::from(from[i] != to[j]);
+            let mut least = changed.min(above[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && from[i] == to[j - 1] && from[i - 1] == to[j] {
+                least = least.min(before[j - 1] + 1);
+            }
+            row.push(least);
         }
+        before = std::mem::replace(&mut above, row);
     }
-    row[to.len()]
+    above[to.len()]
 }

@@ -29,6 +29,7 @@ pub(crate) mod line;
 pub(crate) mod messages;
 mod meta;
 mod metadata;
+mod mistakes;
 mod new_ids;
 pub mod output;
 mod owners;

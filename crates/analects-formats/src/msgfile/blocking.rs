@@ -1,16 +1,17 @@
 //! The problems that keep a file from being asked about: `chat` would send something that its author did not mean, or
 //! would ask somebody else.
 
-use analects_core::{Problem, Span};
+use analects_core::{Problem, Severity, Span};
 
-use super::fence::closed_fences;
+use super::fence::lines_outside_fences;
 use super::line::heading_text;
-use super::scan::{line_text, lines};
+use super::mistakes::Located;
 use super::{Cell, CellKind, CellRole, Document, DocumentKind, MetaKey, Section, frontmatter};
 
 impl Document {
-    /// The first problem because of which nothing may be asked about this file: frontmatter that cannot be read, a cell
-    /// in an earlier format, or a heading that ends the section for messages inside a cell.
+    /// The first problem because of which nothing may be asked about this file: frontmatter that cannot be read or is
+    /// none, a cell in an earlier format, a heading that ends the section for messages inside a cell, or a cell that its
+    /// author probably takes for hidden.
     ///
     /// ```
     /// use analects_formats::msgfile::{decode, decode_named};
@@ -24,14 +25,32 @@ impl Document {
     pub fn why_not_asked(&self) -> Option<Problem> {
         let unreadable = self.unreadable_frontmatter();
         let blocking = unreadable.or_else(|| self.old_format());
-        blocking.or_else(|| self.headings_outside_section().into_iter().next())
+        let blocking = blocking.or_else(|| self.headings_outside_section().into_iter().next());
+        blocking.or_else(|| self.first_mistake())
     }
 
-    /// The problem that the frontmatter is not valid YAML.
+    /// The first cell that its author probably takes for hidden, or for one that another agent answers.
+    fn first_mistake(&self) -> Option<Problem> {
+        let mistakes = self.unread_metadata().into_iter();
+        self.first_error(mistakes.chain(self.cells_in_comments()))
+    }
+
+    /// The first of these problems that is an error, with its place.
+    fn first_error(&self, found: impl IntoIterator<Item = Located>) -> Option<Problem> {
+        let mut found = found.into_iter();
+        let (problem, span) = found.find(|(problem, _)| problem.severity == Severity::Error)?;
+        Some(problem.at(span, &self.lines()))
+    }
+
+    /// The problem that the frontmatter is not valid YAML, or that it is not read as frontmatter and would decide who is
+    /// asked.
     pub fn unreadable_frontmatter(&self) -> Option<Problem> {
+        let Some(front) = self.frontmatter else {
+            return self.first_error(self.near_frontmatter());
+        };
         let mut problems = self.front.problems.iter();
         let problem = problems.find(|problem| problem.code == "frontmatter-yaml")?;
-        let yaml = frontmatter::text_span(&self.source, self.frontmatter?)?;
+        let yaml = frontmatter::text_span(&self.source, front)?;
         Some(problem.clone().in_file(yaml.start, &self.lines()))
     }
 
@@ -86,22 +105,14 @@ impl Document {
 
 /// The headings of this level or above in a part of a file, outside of closed code blocks.
 fn headings_up_to(level: usize, source: &[u8], span: Span) -> Vec<Span> {
-    let text = String::from_utf8_lossy(span.of(source));
-    if !text.contains('#') {
+    if memchr::memchr(b'#', span.of(source)).is_none() {
         return Vec::new();
     }
-    let mut fences = closed_fences(&text).into_iter().peekable();
-    let mut found = Vec::new();
-    for (at, line) in lines(&source[..span.end], span.start) {
-        let offset = at - span.start;
-        while fences.next_if(|fence| fence.end <= offset).is_some() {}
-        let is_hidden = fences.peek().is_some_and(|fence| fence.start <= offset);
-        let line = line_text(line);
-        if !is_hidden && heading_text(line).is_some_and(|(found, _)| found <= level) {
-            found.push(Span::new(at, at + line.len()));
-        }
-    }
-    found
+    let is_one = |line: &[u8]| heading_text(line).is_some_and(|(found, _)| found <= level);
+    lines_outside_fences(source, span)
+        .filter(|(_, line)| is_one(line))
+        .map(|(at, line)| Span::new(at, at + line.len()))
+        .collect()
 }
 
 /// The problem of a cell in an earlier format.

@@ -356,9 +356,9 @@ fn closers<T>(events: &[FenceEvent<T>]) -> Vec<Option<usize>> {
 
 /// The closed fences of a text, in order, each from its opening line to its closing one. Heads in the text do not
 /// matter: those that no fence hides are escaped.
-pub(crate) fn closed_fences(content: &str) -> Vec<Span> {
+pub(crate) fn closed_fences(content: impl AsRef<[u8]>) -> Vec<Span> {
     let mut region: Region<()> = Region::new();
-    for (at, line) in lines(content.as_bytes(), 0) {
+    for (at, line) in lines(content.as_ref(), 0) {
         let text = line_text(line);
         if !is_blank_line(text) {
             region.line(text, at);
@@ -367,4 +367,19 @@ pub(crate) fn closed_fences(content: &str) -> Vec<Span> {
     let mut fences = Vec::new();
     region.end(|()| {}, |open, close| fences.push(Span::new(open, close)));
     fences
+}
+
+/// The lines of a part of a file that no closed fence in it hides, without their line ends, each with its offset in the
+/// file.
+pub(super) fn lines_outside_fences(
+    source: &[u8],
+    span: Span,
+) -> impl Iterator<Item = (usize, &[u8])> {
+    let text = span.of(source);
+    let mut fences = closed_fences(text).into_iter().peekable();
+    lines(text, 0).filter_map(move |(at, line)| {
+        while fences.next_if(|fence| fence.end <= at).is_some() {}
+        let is_hidden = fences.peek().is_some_and(|fence| fence.start <= at);
+        (!is_hidden).then(|| (span.start + at, line_text(line)))
+    })
 }

@@ -115,9 +115,50 @@ pub(super) fn metadata_of<'a>(line: &'a [u8], id: &[u8]) -> Option<&'a [u8]> {
         .strip_prefix(b"]:")
 }
 
-/// Whether a line is not a head but looks as if its author meant one: six `#`, no blank before or after the marker,
-/// four `%`, or blanks in front.
-pub(super) fn is_nearly_head(line: &[u8]) -> bool {
+/// How a line that is not a head looks like one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NearHead {
+    /// It has six `#`, no blank before or after the marker, four `%`, or blanks in front.
+    Usual,
+    /// It is nothing but a marker, and maybe an id.
+    Bare,
+    /// It would be a head, or nearly one, with `#`, `%` and a space in place of their full-width forms.
+    FullWidth,
+}
+
+/// How a line looks as if its author meant a head; `None` for a head, and for any other line.
+pub(super) fn near_head(line: &[u8]) -> Option<NearHead> {
+    if head(line).is_some() {
+        return None;
+    }
+    if is_nearly_head(line) {
+        let has_wide_space = memchr::memmem::find(line, "%%\u{3000}".as_bytes()).is_some();
+        let near = if has_wide_space {
+            NearHead::FullWidth
+        } else {
+            NearHead::Usual
+        };
+        return Some(near);
+    }
+    if matches!(count(line, |byte| byte == b'%'), 2 | 3) {
+        let (rest, _) = split_id(line, count(line, |byte| byte == b'%'));
+        return is_blank_line(rest.of(line)).then_some(NearHead::Bare);
+    }
+    let text = std::str::from_utf8(line).ok()?;
+    // Most lines have other characters in front.
+    if !text.trim_start().starts_with(['#', '＃']) {
+        return None;
+    }
+    let narrow = text
+        .replace('＃', "#")
+        .replace('％', "%")
+        .replace('\u{3000}', " ");
+    let is_near =
+        narrow != text && (head(narrow.as_bytes()).is_some() || is_nearly_head(narrow.as_bytes()));
+    is_near.then_some(NearHead::FullWidth)
+}
+
+fn is_nearly_head(line: &[u8]) -> bool {
     let text = &line[count(line, is_blank).min(3)..];
     let hashes = count(text, |byte| byte == b'#');
     let rest = &text[hashes..];

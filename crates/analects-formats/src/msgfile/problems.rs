@@ -8,10 +8,10 @@ use analects_core::{LineIndex, Problem, Severity, Span};
 use super::agents::{agent, why_not_a_name};
 use super::blocking::old_format;
 use super::code::code;
-use super::fence::closed_fences;
-use super::line::is_nearly_head;
+use super::fence::lines_outside_fences;
+use super::line::{NearHead, near_head};
+use super::mistakes::{type_in_title, unknown_type};
 use super::role::is_fixed_word;
-use super::scan::{line_text, lines};
 use super::{Cell, CellKind, CellRole, Document, DocumentKind, MetaKey, frontmatter, seconds};
 
 impl Document {
@@ -43,10 +43,22 @@ impl Document {
             misplaced_settings(cell, &mut problems);
         }
         problems.list.extend(self.headings_outside_section());
+        self.typing_problems(&mut problems);
         problems
             .list
             .sort_by_key(|problem| (problem.line, problem.column));
         problems.list
+    }
+
+    /// What a person typed that is probably not read as they mean it.
+    fn typing_problems(&self, problems: &mut ProblemCollector<'_>) {
+        let found = [self.unread_metadata(), self.cells_in_comments()];
+        let rest = [self.unclosed_fences(), self.tools_nobody_offers()];
+        let single = [self.near_frontmatter(), self.section_not_last()];
+        let all = found.into_iter().chain(rest).flatten();
+        for (problem, span) in all.chain(single.into_iter().flatten()) {
+            problems.add(problem, span);
+        }
     }
 
     /// The problem that keeps this file from being written, if there is one.
@@ -120,14 +132,12 @@ impl Document {
             .first()
             .map_or(self.source.len(), |cell| cell.start);
         if self.kind == DocumentKind::Whole || self.scan.section.is_some() {
-            near_heads(&self.source, Span::new(start.min(first), first), problems);
+            let text = Span::new(start.min(first), first);
+            near_heads(&self.source, text, true, problems);
         }
         for cell in self.cells() {
-            near_heads(
-                &self.source,
-                Span::new(cell.head().end, cell.span().end),
-                problems,
-            );
+            let text = Span::new(cell.head().end, cell.span().end);
+            near_heads(&self.source, text, !cell.is_sealed(), problems);
         }
         for (fence, head) in &self.scan.in_fence {
             let line = problems.lines.position(*fence).0;
@@ -174,29 +184,30 @@ impl ProblemCollector<'_> {
     }
 }
 
-/// Lines outside of closed code blocks that are nearly heads.
-fn near_heads(source: &[u8], span: Span, problems: &mut ProblemCollector<'_>) {
+/// Lines outside of closed code blocks that are nearly heads. Only in typed text, a bare `%%` is one.
+fn near_heads(source: &[u8], span: Span, is_typed: bool, problems: &mut ProblemCollector<'_>) {
     let text = span.of(source);
+    let has = |percents: &str| memchr::memmem::find(text, percents.as_bytes()).is_some();
     // Nearly every text ends here.
-    if memchr::memchr(b'%', text).is_none() || memchr::memmem::find(text, b"%%").is_none() {
+    if !has("%%") && !has("％") {
         return;
     }
-    let text = String::from_utf8_lossy(text);
-    let mut fences = closed_fences(&text).into_iter().peekable();
-    for (at, line) in lines(text.as_bytes(), 0) {
-        while fences.next_if(|fence| fence.end <= at).is_some() {}
-        let hidden = fences.peek().is_some_and(|fence| fence.start <= at);
-        let line = line_text(line);
-        if !hidden && is_nearly_head(line) {
-            let problem =
-                Problem::warning("near-head", "this line is nearly a head, and is not one")
-                    .hint("a head is one to five #, a blank, %% or %%%, a blank and a title");
-            let start = span.start + at;
-            problems.add(
-                problem.with(Severity::Hint),
-                Span::new(start, start + line.len()),
-            );
-        }
+    for (start, line) in lines_outside_fences(source, span) {
+        let Some(near) = near_head(line).filter(|near| is_typed || *near != NearHead::Bare) else {
+            continue;
+        };
+        let (text, severity) = match near {
+            NearHead::Usual => ("this line is nearly a head, and is not one", Severity::Hint),
+            NearHead::Bare => ("this line has no #, so it is not a head", Severity::Hint),
+            NearHead::FullWidth => (
+                "this line has full-width characters, so it is not a head",
+                Severity::Warning,
+            ),
+        };
+        let problem = Problem::warning("near-head", text)
+            .hint("a head is one to five #, a blank, %% or %%%, a blank and a title");
+        let span = Span::new(start, start + line.len());
+        problems.add(problem.with(severity), span);
     }
 }
 
@@ -264,10 +275,15 @@ fn stored_problem(cell: Cell<'_>) -> Option<Problem> {
     Some(Problem::warning("stored-mismatch", text).hint(hint))
 }
 
-/// An agent that nothing defines, and the definition of an agent with an invalid name.
+/// A type word that is none, an agent that nothing defines, and the definition of an agent with an invalid name.
 fn agent_problems(cell: Cell<'_>, agents: &HashSet<String>, problems: &mut ProblemCollector<'_>) {
     let word = cell.type_word();
-    if cell.kind() == CellKind::Output
+    if let Some(problem) = type_in_title(cell, agents) {
+        problems.add(problem, cell.head());
+    }
+    if let Some(problem) = unknown_type(cell, agents) {
+        problems.add(problem, cell.meta_span().unwrap_or(cell.head()));
+    } else if cell.kind() == CellKind::Output
         && !agents.is_empty()
         && !agents.contains(word)
         && !is_fixed_word(word)

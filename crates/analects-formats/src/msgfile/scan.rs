@@ -68,6 +68,9 @@ pub(super) struct Scan {
     pub(super) section: Option<Section>,
     /// Sealed heads after a fence that was still open: the offset of the fence, and of the head.
     pub(super) in_fence: Vec<(usize, usize)>,
+    /// Fences that nothing closes and below which loose heads start cells: the offset of the fence, and of the first of
+    /// these heads.
+    pub(super) open_fences: Vec<(usize, usize)>,
     /// The cells that hold code.
     code: IdTable,
 }
@@ -111,6 +114,7 @@ impl Scan {
         self.cells.truncate(at);
         self.metadata.truncate(first.entries);
         self.in_fence.retain(|(_, head)| *head <= first.start);
+        self.open_fences.retain(|(_, head)| *head < first.start);
     }
 
     /// Continues the scan at `start`, where a cell begins.
@@ -239,6 +243,7 @@ impl Scanner<'_> {
         let source = self.source;
         let is_wanted = self.section.is_some();
         let found = &mut self.found;
+        let before = found.cells.len();
         let show = |item| match item {
             HideableLine::Head(cell) if !is_wanted || found.section.is_some() => {
                 found.push(cell, source)
@@ -249,6 +254,13 @@ impl Scanner<'_> {
             HideableLine::Head(_) | HideableLine::Heading(_) => {}
         };
         let unclosed = self.region.end(show, |_, _| {});
+        if let Some(fence) = unclosed {
+            let mut shown = found.cells[before..].iter();
+            let below = shown.find(|cell| cell.start > fence);
+            found
+                .open_fences
+                .extend(below.map(|cell| (fence, cell.start)));
+        }
         if let Some(cell) = sealed
             && (!is_wanted || found.section.is_some())
         {

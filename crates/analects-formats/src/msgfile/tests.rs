@@ -11,6 +11,7 @@ pub(crate) mod generate;
 mod ids;
 mod knowing;
 mod metadata;
+mod mistakes;
 mod promises;
 mod readable;
 mod reading;

@@ -79,11 +79,17 @@ fn metadata_is_the_first_line_after_its_own_head() {
     );
     check(
         "# %% [^1]\n[^2]: [code]\n",
-        &[r#"message 1 markdown "" = "[^2]: [code]""#],
+        &[
+            r#"message 1 markdown "" = "[^2]: [code]""#,
+            "2:1 unread-metadata",
+        ],
     );
     check(
         "# %% [^1]\nx\n[^1]: [code]\n",
-        &[r#"message 1 markdown "" = "x\n[^1]: [code]""#],
+        &[
+            r#"message 1 markdown "" = "x\n[^1]: [code]""#,
+            "3:1 unread-metadata",
+        ],
     );
     check(
         "# %% [^1]\n [^1]: [code]\n",
@@ -118,9 +124,9 @@ fn attributes() {
     }
     assert_eq!(cell.content(), "  k=4 text");
     check(
-        "# %% [^1]\n[^1]: [x] [y] =1 a=\"open\n",
+        "# %% [^1]\n[^1]: [raw] [y] =1 a=\"open\n",
         &[
-            r#"message 1 x "" = """#,
+            r#"message 1 raw "" = """#,
             "2:1 bad-metadata",
             "2:1 bad-metadata",
             "2:1 bad-metadata",
@@ -134,15 +140,15 @@ fn content_and_stored() {
         "# %%\n\n \n a\n\nb \n\n",
         &[r#"message 1 markdown "" = " a\n\nb ""#],
     );
-    let stored = "# %% [^1]\n\n[^1]: [x] stored=\"lines=3\"\n\n\na\n\n";
-    check(stored, &[r#"message 1 x "" = "\na\n""#]);
+    let stored = "# %% [^1]\n\n[^1]: [raw] stored=\"lines=3\"\n\n\na\n\n";
+    check(stored, &[r#"message 1 raw "" = "\na\n""#]);
     check(
         &format!("{stored}more\n"),
-        &[r#"message 1 x "" = "a\n\nmore""#, "3:1 stored-mismatch"],
+        &[r#"message 1 raw "" = "a\n\nmore""#, "3:1 stored-mismatch"],
     );
     check(
-        "# %% [^1]\n[^1]: [x] stored=\"lines=9\"\n\na\n",
-        &[r#"message 1 x "" = "a""#, "2:1 stored-mismatch"],
+        "# %% [^1]\n[^1]: [raw] stored=\"lines=9\"\n\na\n",
+        &[r#"message 1 raw "" = "a""#, "2:1 stored-mismatch"],
     );
 }
 
@@ -154,18 +160,18 @@ fn frontmatter_ends_where_it_ends() {
     check("---\n# %%\nhi\n", &[r#"message 1 markdown "" = "hi""#]);
     // A sealed head is always a head.
     check(
-        "---\n# %% [^1]\n\n[^1]: [x]\n\nhi\n---\n",
-        &[r#"message 1 x "" = "hi\n---""#],
+        "---\n# %% [^1]\n\n[^1]: [raw]\n\nhi\n---\n",
+        &[r#"message 1 raw "" = "hi\n---""#],
     );
 }
 
 #[test]
 fn problems_have_a_place() {
     check(
-        "# %% [^1]\na\n# %% [^1]\n[^1]: [x] history=sumary\n",
+        "# %% [^1]\na\n# %% [^1]\n[^1]: [raw] history=sumary\n",
         &[
             r#"message 1 markdown "" = "a""#,
-            r#"message 1 x "" = """#,
+            r#"message 1 raw "" = """#,
             "3:1 duplicate-id",
             "4:1 unknown-history",
         ],
@@ -232,6 +238,7 @@ fn closed_fences_hide_loose_heads() {
         &[
             r#"message 1 markdown "" = "```""#,
             r#"message 2 markdown "" = "a""#,
+            "2:1 unclosed-fence",
         ],
     );
     // Neither do fences that are indented or in a list, but their closers open nothing.
@@ -246,13 +253,14 @@ fn closed_fences_hide_loose_heads() {
 
 #[test]
 fn a_sealed_head_is_always_a_head() {
-    let file = "```\n# %% [^1]\n\n[^1]: [x]\n\na\n```\n# %%\nb\n";
+    let file = "```\n# %% [^1]\n\n[^1]: [raw]\n\na\n```\n# %%\nb\n";
     check(
         file,
         &[
-            r#"message 1 x "" = "a\n```""#,
+            r#"message 1 raw "" = "a\n```""#,
             r#"message 2 markdown "" = "b""#,
             "2:1 head-in-fence",
+            "7:1 unclosed-fence",
         ],
     );
 }

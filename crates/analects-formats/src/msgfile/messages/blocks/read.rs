@@ -20,7 +20,7 @@ pub(in crate::msgfile::messages) fn read(
         CellRole::Block | CellRole::UserBlock => read_json(&cell.text),
         CellRole::ToolCall => read_call(cell, calls),
         CellRole::ToolResult => read_result(cell, calls),
-        CellRole::CodeOutput => (read_code_output(cell), None),
+        CellRole::CodeOutput => read_code_output(cell),
         CellRole::Raw => text_or_bytes(cell, cell.get(MetaKey::MimeType)),
         CellRole::Thinking if cell.binary_type().is_none() => (thinking(cell), None),
         CellRole::User | CellRole::Code | CellRole::AgentDefinition => text_or_bytes(cell, None),
@@ -110,10 +110,11 @@ fn read_result(cell: &CellView<'_>, calls: &CallIds) -> (Block, Option<Problem>)
         None => &*cell.name,
     };
     let known = calls.id_of(call);
-    let problem = known.is_none().then(|| {
+    let orphan = known.is_none().then(|| {
         let text = format!("this is the result of a call {call} that is not in the file");
         Problem::error("orphan-result", text).hint("it is kept, and not sent to a model")
     });
+    let (content, damage) = result_content(cell);
     let is_error = match cell.get(MetaKey::Status) {
         Some("success") => Some(false),
         Some("failed" | "interrupted") => Some(true),
@@ -121,37 +122,47 @@ fn read_result(cell: &CellView<'_>, calls: &CallIds) -> (Block, Option<Problem>)
     };
     let block = Block::ToolResult(ToolResult {
         tool_use_id: known.unwrap_or(call).to_string(),
-        content: result_content(cell),
+        content,
         is_error,
         extra: RawMap::new(),
     });
-    (block, problem)
+    (block, orphan.or(damage))
 }
 
 /// The content of a result, in the shape that `result=` names.
-fn result_content(cell: &CellView<'_>) -> Content {
+fn result_content(cell: &CellView<'_>) -> (Content, Option<Problem>) {
     if let Some(mime_type) = cell.binary_type() {
-        return Content::Blocks(vec![read_binary(&cell.text, mime_type).0]);
+        let (block, problem) = read_binary(&cell.text, mime_type);
+        return (Content::Blocks(vec![block]), problem);
     }
-    match cell.get(MetaKey::Result) {
+    let content = match cell.get(MetaKey::Result) {
         Some("empty") => Content::Empty,
         Some("blocks") => Content::Blocks(vec![Block::from_text(&*cell.text)]),
         _ => Content::Text(Text::from(&*cell.text)),
-    }
+    };
+    (content, None)
 }
 
 /// What running code printed, as a model reads it: text, or a picture.
-fn read_code_output(cell: &CellView<'_>) -> Block {
+fn read_code_output(cell: &CellView<'_>) -> (Block, Option<Problem>) {
     let mime_type = cell.get(MetaKey::MimeType);
     if let Some(mime_type) = mime_type.filter(|kind| kind.starts_with("image/")) {
-        return read_binary(&cell.text, mime_type).0;
+        return read_binary(&cell.text, mime_type);
     }
-    if cell.get(MetaKey::Encoding) == Some("base64") {
-        let chunks = output::decode(&cell.text, true).0;
-        let bytes: Vec<u8> = chunks.into_iter().flat_map(|chunk| chunk.bytes).collect();
-        return Block::from_text(String::from_utf8_lossy(&bytes).into_owned());
+    if cell.get(MetaKey::Encoding) != Some("base64") {
+        return (Block::from_text(&*cell.text), None);
     }
-    Block::from_text(&*cell.text)
+    let (chunks, odd_lines) = output::decode(&cell.text, true);
+    let bytes: Vec<u8> = chunks.into_iter().flat_map(|chunk| chunk.bytes).collect();
+    let problem = odd_lines.first().map(|line| {
+        let text = format!("line {line} of this output is not base64");
+        let problem = Problem::error("bad-base64", text);
+        problem.hint("correct the line, or remove encoding=\"base64\" if the output is text")
+    });
+    (
+        Block::from_text(String::from_utf8_lossy(&bytes).into_owned()),
+        problem,
+    )
 }
 
 /// Reads base64 as an image or a document, depending on its media type.
