@@ -59,9 +59,10 @@ pub use keys::MetaKey;
 pub use line::is_same_text;
 pub use messages::{
     AddedMessages, AnswerDetail, BranchMessage, CellMessages, CellsHash, ExactWriter,
-    KnownMessages, LeftBehind, PlacedAnswer, ReadableWriter, cell_hashes, cell_names, cell_of,
-    current_branch, encode, encode_readable, message_problems, messages, messages_with_cells,
-    messages_with_known, pictures_in, put_answer, put_messages, session_of, unseen_cells,
+    KnownMessages, LeftBehind, PictureLine, PlacedAnswer, ReadableWriter, cell_hashes, cell_names,
+    cell_of, current_branch, encode, encode_readable, message_problems, messages,
+    messages_with_cells, messages_with_known, picture_lines, pictures_in, put_answer, put_messages,
+    session_of, unseen_cells,
 };
 pub use role::{CellRole, is_fixed_word};
 pub use scan::Section;

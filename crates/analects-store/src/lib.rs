@@ -141,7 +141,9 @@ pub use journal::{
 pub use jsonl::{JsonlStore, LINE_LIMIT, SyncPolicy};
 pub use locked_file::{LockedFile, create_file, read_message_file, real_path, replace_file};
 pub use message_file::MessageFile;
-pub use picture::{AllowedPictures, Picture, PictureConsent, media_type, read_picture};
+pub use picture::{
+    AllowedPictures, Picture, PictureConsent, media_type, read_picture, unreadable_pictures,
+};
 pub use redo::find_interrupted_change;
 pub use repair::{LineChange, RepairReport, check_transcript, repair_file, repair_transcript};
 pub use sessions::{

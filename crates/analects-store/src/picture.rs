@@ -1,11 +1,11 @@
 //! Pictures that a message file names. They are read only from the folder of the file, and only if they really are
 //! pictures. Sending one needs the consent of a person, which [`PictureConsent`] records.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Component, Path, PathBuf};
 
-use analects_core::{Raw, Source};
-use analects_formats::msgfile::base64;
+use analects_core::{Problem, Raw, Source};
+use analects_formats::msgfile::{Document, PictureLine, base64, picture_lines};
 
 use crate::StoreError;
 use crate::error::cannot;
@@ -54,6 +54,26 @@ pub fn read_picture(file: &Path, path: &str) -> Result<Picture, String> {
         size: bytes.len(),
         source,
     })
+}
+
+/// The pictures that the cells of a message file name and that cannot be read, each at its line.
+pub fn unreadable_pictures(file: &Path, document: &Document) -> Vec<Problem> {
+    let lines = document.lines();
+    let mut known: HashMap<String, Option<String>> = HashMap::new();
+    let mut found = Vec::new();
+    for PictureLine { path, span } in picture_lines(document) {
+        let why = known
+            .entry(path.clone())
+            .or_insert_with(|| read_picture(file, &path).err());
+        if let Some(why) = why {
+            let text = format!("the picture {path} cannot be sent: {why}");
+            let problem = Problem::error("unreadable-picture", text)
+                .hint("put the picture beside this file, or correct its name")
+                .at(span, &lines);
+            found.push(problem);
+        }
+    }
+    found
 }
 
 /// Returns whether a part of a path leads neither to a parent nor to the root.

@@ -9,6 +9,7 @@ mod exact_forms;
 mod hostile;
 mod laws;
 mod samples;
+mod severities;
 mod values;
 
 /// The name under which all files are read here, so that names made from it are the same.

@@ -32,7 +32,7 @@ pub use branch::{BranchMessage, current_branch, unseen_cells};
 pub use cell_messages::CellMessages;
 pub(crate) use details::{details_cell, details_lines};
 pub use encode::{ExactWriter, encode};
-pub use images::pictures_in;
+pub use images::{PictureLine, picture_lines, pictures_in};
 pub use known::{CellsHash, KnownMessages, messages_with_cells, messages_with_known};
 pub use lookup::cell_hashes;
 pub use problems::message_problems;

@@ -13,6 +13,7 @@ use analects_formats::{chatmd, transcript};
 use analects_store::vfs::Disk;
 use analects_store::{
     LINE_LIMIT, StoreError, StoreFolders, check_transcript, find_interrupted_change,
+    unreadable_pictures,
 };
 use serde::Serialize;
 
@@ -285,6 +286,8 @@ fn read_markdown(
     }
     message_file::remark_journal(path, &document, places);
     let mut problems = reading::problems(&document, &name);
+    problems.extend(unreadable_pictures(path, &document));
+    problems.sort_by_key(|problem| (problem.line, problem.column));
     if let Some(problem) = find_interrupted_change(&Disk, places, path) {
         let end = document.source().len();
         problems.push(problem.at(Span::new(end, end), &document.lines()));

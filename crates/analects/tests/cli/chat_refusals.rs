@@ -106,6 +106,44 @@ fn a_heading_that_ends_the_section_stops_chat() {
 }
 
 #[test]
+fn a_private_note_that_would_go_out_stops_chat() {
+    assert_stops(
+        "talk.msg.md",
+        "# %% [^n]\n\nA private note.\n\n[^n]: [markdown] history=\"none\"\n\n# %%\n\nWhy?\n",
+        "analects: talk.msg.md:5:1: this metadata is below the text, so it has no effect and is part of the text\n\
+         hint: move it right below the head; to keep it as text, indent it\n",
+    );
+    assert_stops(
+        "talk.msg.md",
+        "<!--\n# %%\n\nA private note.\n-->\n\n# %%\n\nWhy?\n",
+        "analects: talk.msg.md:2:1: this cell counts, although a comment opens at line 1\n\
+         hint: hide a cell with history=\"none\" in its metadata, or remove the comment\n",
+    );
+    assert_stops(
+        "talk.msg.md",
+        "\n---\ndefault_agent: coder\n---\n\n# %%\n\nWhy?\n",
+        "analects: talk.msg.md:2:1: this is not read as frontmatter, since an empty line stands before it\n\
+         hint: start the file with --- and end both of these lines right after the ---\n",
+    );
+}
+
+#[test]
+fn mistakes_that_send_nothing_else_do_not_stop_chat() {
+    for text in [
+        "# %% [^n]\n\nWhy?\n\n[^n]: [markdown]\n",
+        "# %% [code]\n\nWhy?\n\n＃ ％％\n",
+        "# %% [^1]\n\n[^1]: [cdoe]\n\n```\nWhy?\n",
+        "\n---\ntitle: Talk\n---\n\n# %%\n\nWhy?\n",
+    ] {
+        let server = Server::new(vec![answer(&["Because."])]);
+        let sandbox = Sandbox::new().with_server(&server.base_url);
+        sandbox.write("talk.msg.md", text);
+        let run = sandbox.run(&["chat", "talk.msg.md", "-m", "openai/tiny"]);
+        assert_eq!(run.code, Some(0), "{text}\n{}", run.stderr);
+    }
+}
+
+#[test]
 fn a_deeper_or_escaped_heading_is_part_of_the_question() {
     for heading in ["### References", "\\## References"] {
         let server = Server::new(vec![answer(&["Yes."])]);

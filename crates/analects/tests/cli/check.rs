@@ -50,7 +50,7 @@ fn check_json_prints_one_line_per_file() {
     let error: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
     assert_eq!(
         error["error"]["message"],
-        "checked 4 files: 2 errors, 1 warning, 1 hint"
+        "checked 4 files: 2 errors, 1 warning, 2 hints"
     );
 }
 
@@ -169,4 +169,25 @@ fn check_continues_after_a_missing_file() {
         assert!(run.stderr.contains(text), "{}", run.stderr);
     }
     assert_eq!(sandbox.run(&["check"]).code, Some(2));
+}
+
+#[test]
+fn check_finds_pictures_that_are_not_there() {
+    let sandbox = Sandbox::new();
+    let file = "# %%\n\nLook:\n\n![a cat](cat.png)\n\n```\n![code](none.png)\n```\n\n\
+                ![far](https://example.com/a.png)\n\n# %%% [^2]\n\n[^2]: [coder]\n\n![mine](none.png)\n";
+    sandbox.write("a.msg.md", file);
+    let run = sandbox.run(&["check", "a.msg.md"]);
+    assert_eq!(run.code, Some(1));
+    let place = "a.msg.md:5:1";
+    let said = "the picture cat.png cannot be sent: it is not there";
+    assert!(
+        run.stderr.contains(place) && run.stderr.contains(said),
+        "{}",
+        run.stderr
+    );
+    assert!(run.stderr.ends_with("1 error\n"), "{}", run.stderr);
+    fs::write(sandbox.path("cat.png"), b"\x89PNG\r\n\x1a\n").unwrap();
+    let run = sandbox.run(&["check", "a.msg.md"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
 }

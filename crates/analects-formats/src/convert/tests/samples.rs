@@ -11,7 +11,7 @@ use super::*;
 /// The largest file that is tried here.
 const LARGEST: u64 = 300 << 10;
 
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+pub(super) fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else {
         return;
     };
@@ -28,7 +28,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// All samples, or a word about why there are none.
-fn samples(test: &str) -> Vec<PathBuf> {
+pub(super) fn samples(test: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     files(
         &PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/samples"),

@@ -1,15 +1,15 @@
 //! Pictures in the text of a person. A line with nothing but `![alt](path)` is a picture, either in a file beside the
 //! message file or in a `data:` address. An address on the network stays text, and nothing is fetched.
 
-use analects_core::{Block, Image, Raw, RawMap, Source};
+use analects_core::{Block, History, Image, Raw, RawMap, Source, Span};
 
 use super::partial::CellView;
-use crate::msgfile::CellRole;
-use crate::msgfile::fence::closed_fences;
+use crate::msgfile::fence::{closed_fences, lines_outside_fences};
+use crate::msgfile::{Cell, CellRole, Document, MetaKey};
 
 /// The text of a person as blocks of text and pictures; `None` if it has no pictures.
 pub(super) fn split(read: &CellView<'_>) -> Option<Vec<Block>> {
-    if is_plain_text(read) {
+    if is_plain_text(read.cell) {
         split_text(&read.text)
     } else {
         None
@@ -17,21 +17,68 @@ pub(super) fn split(read: &CellView<'_>) -> Option<Vec<Block>> {
 }
 
 /// Whether a person wrote it as plain text: without a type word, or with one that has no meaning here.
-fn is_plain_text(read: &CellView<'_>) -> bool {
-    let is_markdown = read.cell.type_word() == "markdown" || read.cell.is_misplaced();
-    read.role() == CellRole::User && is_markdown
+fn is_plain_text(cell: Cell<'_>) -> bool {
+    let is_markdown = cell.type_word() == "markdown" || cell.is_misplaced();
+    cell.role() == CellRole::User && is_markdown
+}
+
+/// A picture beside the message file that a cell names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PictureLine {
+    /// Its path, relative to the message file.
+    pub path: String,
+    /// The line that names it, without the line end.
+    pub span: Span,
+}
+
+/// The pictures that the cells of a document name and that the model may see, in the order of the file.
+///
+/// ```
+/// use analects_formats::msgfile::{decode, picture_lines};
+///
+/// let document = decode("# %%\n\nLook:\n\n![a cat](cat.png)\n");
+/// let found = picture_lines(&document);
+/// assert_eq!((found[0].path.as_str(), found[0].span.start), ("cat.png", 13));
+/// ```
+pub fn picture_lines(document: &Document) -> Vec<PictureLine> {
+    let source = document.source();
+    let mut found = Vec::new();
+    if memchr::memmem::find(source, b"![").is_none() {
+        return found;
+    }
+    for cell in document.cells().filter(|cell| shows_pictures(*cell)) {
+        for (at, line) in lines_outside_fences(source, cell.body()) {
+            let path = std::str::from_utf8(line)
+                .ok()
+                .and_then(picture)
+                .and_then(|it| path_of(&it));
+            let span = Span::new(at, at + line.len());
+            found.extend(path.map(|path| PictureLine { path, span }));
+        }
+    }
+    found
+}
+
+/// Whether the pictures in a cell are sent as pictures.
+fn shows_pictures(cell: Cell<'_>) -> bool {
+    is_plain_text(cell)
+        && cell.get(MetaKey::Content).is_none()
+        && cell.history() != Some(History::Exclude)
+}
+
+/// The file that an image is in; `None` for one that holds its data.
+fn path_of(image: &Image) -> Option<String> {
+    match Source::of(&image.source)? {
+        Source::File(path) => Some(path),
+        Source::Base64 { .. } | Source::Url(_) => None,
+    }
 }
 
 /// The paths of the pictures that a person's text names, relative to the message file.
 pub fn pictures_in(text: &str) -> Vec<String> {
-    let path = |block: &Block| {
-        let Block::Image(image) = block else {
-            return None;
-        };
-        match Source::of(&image.source)? {
-            Source::File(path) => Some(path),
-            Source::Base64 { .. } | Source::Url(_) => None,
-        }
+    let path = |block: &Block| match block {
+        Block::Image(image) => path_of(image),
+        _ => None,
     };
     split_text(text)
         .unwrap_or_default()

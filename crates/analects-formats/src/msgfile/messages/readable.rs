@@ -121,8 +121,11 @@ impl<'a> ReadableWriter<'a> {
         if self.edits.is_about(at) {
             self.edits.apply(at, message.to_mut());
         }
-        if let Some(summary) = self.compactions.summary_of(at) {
-            return self.share_cell(at, summary, &message);
+        match self.compactions.summary_of(at) {
+            // The cell of the summary comes next, and stands for the boundary too.
+            Some(summary) if summary > at => return self.names.push(""),
+            Some(summary) => return self.share_cell(at, summary, &message),
+            None => {}
         }
         let Some(mut reduced) = reduce(&message, &mut self.left_behind) else {
             return self.names.push("");

@@ -248,3 +248,25 @@ fn a_link_to_a_later_message_is_counted() {
     ];
     assert!(written(&in_order).1.is_empty());
 }
+
+#[test]
+fn a_boundary_before_its_summary_compacts_as_one_after_it_does() {
+    let parsed = |json: &str| Message::from_json(json).unwrap();
+    let conversation = [
+        Message::user("u1", "Please."),
+        parsed(r#"{"v":1,"type":"compact_boundary","id":"c1","parent_id":"u1","summary_id":"s1"}"#),
+        parsed(r#"{"v":1,"type":"summary","id":"s1","parent_id":"c1","text":"We talked."}"#),
+        parsed(r#"{"v":1,"type":"user","id":"u2","parent_id":"s1","content":"Go on."}"#),
+    ];
+    let seen = |messages: &[Message]| -> Vec<String> {
+        let chain = analects_core::chain(messages);
+        assert_eq!(chain.problems, []);
+        chain.messages.iter().flat_map(|it| words(it)).collect()
+    };
+    let (file, left_behind) = written(&conversation);
+    assert!(left_behind.is_empty(), "{left_behind:?}");
+    let read = messages(&decode(file.clone()), &SessionId::default()).messages;
+    assert_eq!(seen(&read), seen(&conversation), "{file}");
+    assert!(file.contains("[summary] through=1"), "{file}");
+    assert!(!file.contains("boundary"), "{file}");
+}

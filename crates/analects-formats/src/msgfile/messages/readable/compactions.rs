@@ -14,7 +14,8 @@ pub(super) struct Compactions {
 }
 
 impl Compactions {
-    /// Finds the compactions whose boundary follows their summary, with no visible message between them.
+    /// Finds the compactions whose boundary is right after or right before their summary, with no visible message
+    /// between them.
     pub(super) fn of(tree: &Tree) -> Compactions {
         let mut found = Compactions::default();
         for boundary in 0..tree.len() {
@@ -30,16 +31,16 @@ impl Compactions {
         if tree.is_hidden(boundary) {
             return;
         }
-        let mut before = tree.ancestors(boundary).skip(1);
-        let previous = before.find(|at| tree.link(*at).is_shown());
         let Some(summary) = tree.summary_of(boundary) else {
             return;
         };
-        let is_plain = Some(summary) == previous
+        let is_plain = are_neighbours(tree, boundary, summary)
             && tree.link(summary).kind == LinkKind::Summary
             && !tree.is_hidden(summary)
             && !self.kept_from.contains_key(&summary);
         if is_plain {
+            let first = boundary.min(summary);
+            let mut before = tree.ancestors(first).skip(1);
             let kept = kept_from.and_then(|id| before.find(|at| tree.link(*at).id == id));
             self.summaries.insert(boundary, summary);
             self.kept_from.insert(summary, kept.unwrap_or(summary));
@@ -60,4 +61,11 @@ impl Compactions {
     pub(super) fn forget(&mut self, summary: usize) {
         self.summaries.retain(|_, other| *other != summary);
     }
+}
+
+/// Whether one of two messages follows the other with no visible message between them.
+fn are_neighbours(tree: &Tree, boundary: usize, summary: usize) -> bool {
+    let (first, second) = (boundary.min(summary), boundary.max(summary));
+    let mut before = tree.ancestors(second).skip(1);
+    before.find(|at| *at == first || tree.link(*at).is_shown()) == Some(first)
 }
