@@ -7,6 +7,7 @@ mod check;
 mod found;
 mod gaps;
 mod json_targets;
+mod laws;
 mod marks;
 mod message_file;
 mod message_file_calls;
@@ -14,6 +15,7 @@ mod message_file_cells;
 mod message_file_texts;
 mod pages;
 mod requests;
+mod samples;
 mod sessions;
 mod transcripts;
 
