@@ -177,9 +177,25 @@ fn same(wanted: &str, found: &str) -> bool {
     }
 }
 
-/// Returns an output as text that `serde_json` can read. It refuses the half of a surrogate pair that one case has.
+/// Returns an output as text that `serde_json` can read. It refuses half of a surrogate pair, which becomes U+FFFD.
 pub fn readable(output: &[u8]) -> String {
-    String::from_utf8_lossy(output).replace("\\ud83d ", "\\ufffd ")
+    let text = String::from_utf8_lossy(output);
+    let mut readable = String::with_capacity(text.len());
+    let mut rest = &*text;
+    while let Some(at) = rest.find("\\ud") {
+        let escape = rest.get(at..at + 6).unwrap_or(&rest[at..]);
+        let next = rest.get(at + 6..at + 12).unwrap_or_default();
+        let is_high = matches!(escape.as_bytes().get(3), Some(b'8'..=b'b'));
+        let is_pair =
+            is_high && next.starts_with("\\ud") && matches!(next.as_bytes()[3], b'c'..=b'f');
+        let is_half = !is_pair && matches!(escape.as_bytes().get(3), Some(b'8'..=b'f'));
+        readable.push_str(&rest[..at]);
+        readable.push_str(if is_half { "\\ufffd" } else { escape });
+        readable.push_str(if is_pair { next } else { "" });
+        rest = &rest[at + escape.len() + if is_pair { next.len() } else { 0 }..];
+    }
+    readable.push_str(rest);
+    readable
 }
 
 /// Returns the string of a key.

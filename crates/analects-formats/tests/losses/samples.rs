@@ -9,7 +9,7 @@ use analects_testkit::skip;
 use serde_json::Value;
 
 use crate::check::{TARGETS, Target, convert};
-use crate::found::leaves;
+use crate::found::{leaves, readable};
 
 /// Something that was said, and the id of the record that says it.
 #[derive(Debug)]
@@ -96,8 +96,7 @@ fn truncate(bytes: &mut Vec<u8>) {
 fn missing(said: &[Said], from: &str, name: &str, bytes: &[u8], to: &Target) -> Vec<String> {
     let from = analects_formats::convert::format_by_id(from).unwrap();
     let converted = convert(from, name, bytes, to);
-    let output = String::from_utf8_lossy(&converted.output);
-    let output = bare(&all_text(&output));
+    let output = bare(&all_text(&readable(&converted.output)));
     let mut missing = Vec::new();
     let mut at = 0;
     for said in said {
@@ -131,12 +130,7 @@ fn is_listed(said: &Said, losses: &[(String, String)]) -> bool {
 fn all_text(output: &str) -> String {
     let mut text = String::new();
     let values = serde_json::Deserializer::from_str(output).into_iter::<Value>();
-    for value in values {
-        let Ok(value) = value else {
-            // Half of a surrogate pair, which stands in the output as an escape.
-            text.push_str(output);
-            break;
-        };
+    for value in values.map_while(Result::ok) {
         leaves(&value, &mut |leaf| {
             if let Ok(arguments @ Value::Object(_)) = serde_json::from_str::<Value>(&leaf) {
                 leaves(&arguments, &mut |leaf| text.push_str(&leaf));
@@ -145,7 +139,11 @@ fn all_text(output: &str) -> String {
             text.push('\n');
         });
     }
-    text
+    if text.is_empty() {
+        output.to_string()
+    } else {
+        text
+    }
 }
 
 /// Returns a text as it is within JSON, as calls are in pages.
