@@ -66,6 +66,7 @@ pub use decode::{decode, is_chat_markdown};
 pub use edit::{append, append_all, replace_text, set_attribute};
 pub use encode::{NewChatItem, encode, encode_in};
 pub use messages::{messages, messages_in};
+pub(crate) use session::TakenSession;
 pub use session::{ChatSessionInfo, split_session_info, with_session_info};
 
 /// A chat Markdown file: its source, and the positions of its parts.

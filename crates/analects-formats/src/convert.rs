@@ -86,6 +86,11 @@ pub trait Format: Sync {
     /// [`first_pass`](Format::first_pass), this writer makes up for it by holding all messages until the end.
     fn writer(&self, options: &WriteOptions) -> Option<Box<dyn FormatWriter>>;
 
+    /// Returns whether its files are for people to read, so that nobody minds if they lack anything but words.
+    fn is_for_people(&self, _: &WriteOptions) -> bool {
+        false
+    }
+
     /// Returns how its files are read.
     fn read_mode(&self) -> ReadMode {
         ReadMode::Whole

@@ -5,6 +5,7 @@
 //! up are no losses, since every reader makes them up again.
 
 pub(crate) mod difference;
+pub(crate) mod facts;
 
 use analects_core::MessageId;
 use serde::Serialize;
@@ -31,10 +32,9 @@ impl LossKind {
             | "koding_context" | "command_name" | "command_args" | "note" | "cell" | "comment"
             | "data" => LossKind::Said,
             "title" | "author" | "name" | "history" | "parent_id" | "agent_id" | "order"
-            | "place" | "type" | "grouping" | "spacing" | "tags" | "alt" | "attribute"
-            | "compact_boundary" | "frontmatter" | "default_agent" | "link" | "cell_id" => {
-                LossKind::Appearance
-            }
+            | "place" | "type" | "type_word" | "agent" | "tool" | "grouping" | "spacing"
+            | "tags" | "alt" | "attribute" | "compact_boundary" | "frontmatter"
+            | "default_agent" | "link" | "cell_id" => LossKind::Appearance,
             _ => LossKind::Detail,
         }
     }

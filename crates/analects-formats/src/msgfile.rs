@@ -61,8 +61,8 @@ pub use messages::{
     AddedMessages, AnswerDetail, BranchMessage, CellMessages, CellsHash, ExactWriter,
     KnownMessages, LeftBehind, PictureLine, PlacedAnswer, ReadableWriter, cell_hashes, cell_names,
     cell_of, current_branch, encode, encode_readable, message_problems, messages,
-    messages_with_cells, messages_with_known, picture_lines, pictures_in, put_answer, put_messages,
-    session_of, unseen_cells,
+    messages_with_cells, messages_with_known, messages_with_provenance, picture_lines, pictures_in,
+    put_answer, put_messages, session_of, unseen_cells,
 };
 pub use role::{CellRole, is_fixed_word};
 pub use scan::Section;

@@ -1,5 +1,5 @@
-//! A conversation as a page of Markdown for people to read. It cannot be read back, so only what a reader would miss is a
-//! loss: messages and blocks that are not shown. Ids, counts and costs are left out on purpose.
+//! A conversation as a page of Markdown for people to read. It cannot be read back. What it does not show is a loss, but
+//! only words that it does not show matter to its readers: see [`Format::is_for_people`].
 //!
 //! A page has a heading for each message, with its author and time. Texts are copied as Markdown. Thoughts are quoted, and
 //! calls and results are code blocks.
@@ -21,15 +21,20 @@
 //! - Markdown in a text can have headings of its own, which look like those of the page.
 //! - Documents, encrypted thoughts and unknown blocks are only named.
 
-use analects_core::{Block, Body, Content, History, Image, Message, Source, ToolResult};
+use analects_core::{
+    Block, Body, Content, History, Image, Message, Other, RawMap, Source, StateChange, StopReason,
+    TextBlock, Thinking, ToolResult, ToolUse,
+};
 use jiff::tz::TimeZone;
 
 use crate::Loss;
-use crate::chatmd;
+use crate::chatmd::{ChatSessionInfo, TakenSession};
 use crate::convert::{
     BufferedWriter, Confidence, FirstPass, Format, FormatReader, FormatWriter, ReadOptions,
     RevisionPass, WriteOptions, WriteOutput,
 };
+use crate::losses::difference::{block_name, extra_losses, field_losses};
+use crate::losses::facts::{answering_agent, cell_titles};
 use crate::msgfile::encode::open_fence;
 
 /// The reason for all losses of a page.
@@ -54,6 +59,10 @@ impl Format for MarkdownPageFormat {
 
     fn recognise(&self, _: &[u8], _: &str) -> Confidence {
         Confidence::No
+    }
+
+    fn is_for_people(&self, _: &WriteOptions) -> bool {
+        true
     }
 
     fn reader(&self, _: &ReadOptions) -> Option<Box<dyn FormatReader>> {
@@ -83,7 +92,7 @@ struct PageWriter {
 impl FormatWriter for PageWriter {
     fn push(&mut self, message: &Message, out: &mut WriteOutput) {
         let section = match &message.body {
-            Body::State(_) => title_section(message),
+            Body::State(change) => Some(state_section(message, change, &mut out.losses)),
             _ => message_section(message, &self.zone, &mut out.losses),
         };
         let Some(section) = section else {
@@ -105,31 +114,95 @@ impl FormatWriter for PageWriter {
     fn finish(self: Box<Self>, _: &mut WriteOutput) {}
 }
 
-/// Writes the title and the preamble; `None` if the message says anything else about the conversation.
-fn title_section(message: &Message) -> Option<String> {
-    let (session, rest) = chatmd::split_session_info(vec![message.clone()]);
-    if !rest.is_empty() {
-        return None;
-    }
+/// Writes the title, the preamble and the system prompt.
+fn state_section(message: &Message, change: &StateChange, losses: &mut Vec<Loss>) -> String {
     let mut parts = Vec::new();
-    if let Some(title) = &session.title {
+    let taken = TakenSession::of(vec![message.clone()]);
+    let ChatSessionInfo {
+        id: _,
+        title,
+        timestamp,
+        updated,
+        tags,
+        preamble,
+        extra,
+    } = &taken.session;
+    losses.extend(taken.losses);
+    if let Some(title) = title {
         parts.push(format!("# {}\n", one_line(title)));
     }
-    if let Some(preamble) = &session.preamble {
+    if let Some(preamble) = preamble {
         parts.push(text_block(preamble));
     }
-    Some(parts.join("\n"))
+    if let Some(agent) = answering_agent(&change.changes, None)
+        && let Some(prompt) = &agent.system_prompt
+    {
+        let heading = format!("## System ({})\n", one_line(&agent.name));
+        parts.push(format!("{heading}\n{}", text_block(prompt)));
+    }
+    let unshown = [
+        ("timestamp", timestamp.is_some()),
+        ("updated", updated.is_some()),
+        ("tags", !tags.is_empty()),
+        ("extra", !extra.is_empty()),
+    ];
+    for (what, is_lost) in unshown {
+        if is_lost {
+            losses.push(Loss::of(&message.id, what, NOT_SHOWN));
+        }
+    }
+    parts.join("\n")
 }
 
 /// Writes a message under its heading; `None` for a message that is not shown.
 fn message_section(message: &Message, zone: &TimeZone, losses: &mut Vec<Loss>) -> Option<String> {
     let body = PageBody { message, losses }.body()?;
+    losses.extend(unshown_fields(message));
     let mut section = heading(message, zone);
     if !body.is_empty() {
         section.push('\n');
         section.push_str(&body);
     }
     Some(section)
+}
+
+/// Lists the fields of a message that its heading does not show.
+fn unshown_fields(message: &Message) -> Vec<Loss> {
+    let mut shown = Message {
+        // Messages follow one another on a page, whatever they follow.
+        parent_id: message.parent_id.clone(),
+        session_id: message.session_id.clone(),
+        created_at: message.created_at,
+        agent_id: message.agent_id.clone(),
+        author: message.author.clone(),
+        history: message.history,
+        ..Message::new("", Body::Other(Other::default()))
+    };
+    if message.author.is_none() || message.author == message.model {
+        shown.model.clone_from(&message.model);
+    }
+    let mut losses = field_losses(message, &shown);
+    // A title is part of the heading, which also tells a separator from other boundaries. The usual end of an answer goes
+    // without saying.
+    losses.retain(|loss| !["title", "trigger"].contains(&&*loss.what));
+    if has_usual_end(message) {
+        losses.retain(|loss| loss.what != "stop_reason");
+    }
+    for loss in &mut losses {
+        loss.why = NOT_SHOWN.to_string();
+    }
+    losses
+}
+
+/// Returns whether an answer ended as answers do.
+fn has_usual_end(message: &Message) -> bool {
+    let Body::Assistant(body) = &message.body else {
+        return false;
+    };
+    matches!(
+        body.stop_reason,
+        Some(StopReason::EndTurn | StopReason::ToolUse)
+    )
 }
 
 /// Writes the heading: the author, the model, the time, and remarks.
@@ -148,7 +221,10 @@ fn heading(message: &Message, zone: &TimeZone) -> String {
     if message.history != History::Include {
         notes.push(format!("history: {}", message.history.as_str()));
     }
-    let kind = heading_text(&message.body);
+    let mut kind = heading_text(&message.body).to_string();
+    for title in cell_titles(message) {
+        kind.push_str(&format!(": {}", one_line(&title)));
+    }
     if notes.is_empty() {
         format!("## {kind}\n")
     } else {
@@ -226,20 +302,54 @@ impl PageBody<'_> {
     /// Writes a block as Markdown.
     fn block(&mut self, block: &Block) -> String {
         match block {
-            Block::Text(block) => text_block(&block.text.as_str()),
-            Block::Thinking(block) => {
-                quote(&format!("*Thinking:* {}", block.thinking.as_str().trim()))
+            Block::Text(TextBlock { text, extra }) => {
+                self.lose_fields(extra);
+                text_block(&text.as_str())
             }
-            Block::ToolUse(call) => {
-                let input = code_block(call.input.as_str(), "json");
-                format!("Calls **{}**:\n\n{input}", one_line(&call.name))
+            Block::Thinking(Thinking {
+                thinking,
+                signature,
+                extra,
+            }) => {
+                self.lose_if(signature.is_some(), "signature");
+                self.lose_fields(extra);
+                quote(&format!("*Thinking:* {}", thinking.as_str().trim()))
+            }
+            Block::ToolUse(ToolUse {
+                id,
+                name,
+                input,
+                extra,
+            }) => {
+                self.lose_if(!id.is_empty(), "call_id");
+                self.lose_fields(extra);
+                let input = code_block(input.as_str(), "json");
+                format!("Calls **{}**:\n\n{input}", one_line(name))
             }
             Block::ToolResult(body) => self.result(body),
-            Block::Image(image) => picture(image).unwrap_or_else(|| self.not_shown("image")),
+            Block::Image(image) => {
+                let mut unshown = image.extra.clone();
+                unshown.remove("alt");
+                self.lose_fields(&unshown);
+                picture(image).unwrap_or_else(|| self.not_shown("image"))
+            }
             Block::RedactedThinking(_) => self.not_shown("redacted_thinking"),
             Block::Document(_) => self.not_shown("document"),
-            Block::Other(_) => self.not_shown("block"),
+            Block::Other(_) => self.not_shown(&block_name(block)),
         }
+    }
+
+    /// Adds a loss if a condition holds.
+    fn lose_if(&mut self, is_lost: bool, what: &str) {
+        if is_lost {
+            self.losses
+                .push(Loss::of(&self.message.id, what, NOT_SHOWN));
+        }
+    }
+
+    /// Reports the extra fields of a block.
+    fn lose_fields(&mut self, extra: &RawMap) {
+        self.losses.extend(extra_losses(&self.message.id, extra));
     }
 
     /// Writes a placeholder for a block that is not shown.
@@ -251,12 +361,21 @@ impl PageBody<'_> {
 
     /// Writes the result of a call, with its text in code blocks.
     fn result(&mut self, result: &ToolResult) -> String {
-        let head = if result.is_error == Some(true) {
+        let ToolResult {
+            tool_use_id,
+            content,
+            is_error,
+            extra,
+        } = result;
+        self.lose_if(!tool_use_id.is_empty(), "tool_use_id");
+        self.lose_if(*is_error == Some(false), "is_error");
+        self.lose_fields(extra);
+        let head = if *is_error == Some(true) {
             "Result (error):"
         } else {
             "Result:"
         };
-        let text = match &result.content {
+        let text = match content {
             Content::Blocks(blocks) => {
                 let parts: Vec<String> = blocks
                     .iter()
@@ -272,7 +391,10 @@ impl PageBody<'_> {
     /// Writes a block of a result. Texts are shown as they are, not as Markdown.
     fn result_block(&mut self, block: &Block) -> String {
         match block {
-            Block::Text(text) => code_block(&text.text.as_str(), ""),
+            Block::Text(TextBlock { text, extra }) => {
+                self.lose_fields(extra);
+                code_block(&text.as_str(), "")
+            }
             block => self.block(block),
         }
     }
@@ -301,7 +423,9 @@ fn picture(image: &Image) -> Option<String> {
     if address.contains(['<', '>']) || address.contains(char::is_control) {
         return None;
     }
-    Some(format!("![](<{address}>)\n"))
+    let alt = image.extra.string("alt").unwrap_or_default();
+    let alt = one_line(&alt.replace(['[', ']', '\\'], " "));
+    Some(format!("![{alt}](<{address}>)\n"))
 }
 
 /// Puts a text into a fence that nothing in the text closes.

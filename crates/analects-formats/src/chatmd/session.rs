@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use analects_core::{Body, Message, Raw, RawMap, SessionId, Span, StateChange};
+use analects_core::{Body, Content, Message, Raw, RawMap, SessionId, Span, StateChange, System};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -12,7 +12,8 @@ use super::attributes::read_time;
 use super::line::{escape, unescape};
 use super::{ChatMdDocument, decode};
 use crate::Loss;
-use crate::losses::difference::is_derived;
+use crate::losses::difference::{is_derived, state_losses};
+use crate::losses::facts::answering_agent;
 use crate::msgfile::FrontmatterProblem;
 use crate::msgfile::frontmatter::yaml::{Yaml, YamlEntry, scalar};
 use crate::msgfile::frontmatter::{FrontmatterReader, text_span};
@@ -450,30 +451,128 @@ pub fn with_session_info(
     messages
 }
 
-/// Takes the facts about the conversation from its first message, if that message holds them and nothing else.
-pub fn split_session_info(mut messages: Vec<Message>) -> (ChatSessionInfo, Vec<Message>) {
-    let Some(session) = leading_session_info(&messages) else {
-        return (ChatSessionInfo::default(), messages);
-    };
-    let info = messages.remove(0);
-    if let Some(first) = messages.first_mut()
-        && first.parent_id.as_ref() == Some(&info.id)
-    {
-        first.parent_id = None;
-    }
-    let id = Some(info.session_id).filter(|id| !is_derived(id));
-    let id = id.map(|id| id.to_string());
-    (ChatSessionInfo { id, ..session }, messages)
+/// Takes the facts about the conversation from its changes of state. What else these say gets lost.
+pub fn split_session_info(messages: Vec<Message>) -> (ChatSessionInfo, Vec<Message>) {
+    let taken = TakenSession::of(messages);
+    (taken.session, taken.messages)
 }
 
-/// Reads the facts in the first message, if the next message is of the same session.
-fn leading_session_info(messages: &[Message]) -> Option<ChatSessionInfo> {
-    let first = messages.first()?;
-    let next = messages.get(1);
-    if next.is_some_and(|next| next.session_id != first.session_id) {
-        return None;
+/// A conversation without its changes of state.
+#[derive(Debug, Default)]
+pub(crate) struct TakenSession {
+    /// What the changes of state say about the conversation.
+    pub(crate) session: ChatSessionInfo,
+    /// The other messages.
+    pub(crate) messages: Vec<Message>,
+    /// What else the changes of state say.
+    pub(crate) losses: Vec<Loss>,
+}
+
+impl TakenSession {
+    /// Takes the facts that a chat has a place for. The system prompt of the agent that answers becomes the first message.
+    pub(crate) fn of(messages: Vec<Message>) -> TakenSession {
+        let Some(first) = messages.first() else {
+            return TakenSession::default();
+        };
+        let session = first.session_id.clone();
+        let (states, mut rest): (Vec<Message>, Vec<Message>) = messages
+            .into_iter()
+            .partition(|message| is_state(message) && message.session_id == session);
+        let mut taken = TakenSession::default();
+        let mut prompt = None;
+        for state in states.iter().rev() {
+            skip(state, &mut rest);
+        }
+        for state in &states {
+            let Body::State(change) = &state.body else {
+                continue;
+            };
+            let losses = taken.session.take(state, change);
+            taken.losses.extend(losses);
+            prompt = prompt.or_else(|| agent_prompt(change, &rest));
+        }
+        if !states.is_empty() {
+            let id = Some(&session).filter(|id| !id.is_empty() && !is_derived(id));
+            taken.session.id = id.map(|id| id.to_string());
+        }
+        if let Some((agent, prompt)) = prompt {
+            let name = format!("system_prompt {agent}");
+            taken.losses.retain(|loss| loss.what != name);
+            add_prompt(prompt, &session, &mut rest);
+        }
+        taken.messages = rest;
+        taken
     }
-    read_session_info(first)
+}
+
+/// Returns whether a message is a change of state.
+fn is_state(message: &Message) -> bool {
+    matches!(message.body, Body::State(_))
+}
+
+/// Links messages past a change of state that is taken out.
+fn skip(state: &Message, messages: &mut [Message]) {
+    for message in messages {
+        if message.parent_id.as_ref() == Some(&state.id) {
+            message.parent_id.clone_from(&state.parent_id);
+        }
+    }
+}
+
+/// Returns the agent that answers, with its system prompt.
+fn agent_prompt(change: &StateChange, messages: &[Message]) -> Option<(String, String)> {
+    let answers = messages.iter().rev();
+    let mut authors = answers.filter(|message| matches!(message.body, Body::Assistant(_)));
+    let last = authors.find_map(|message| message.author.as_deref());
+    let agent = answering_agent(&change.changes, last)?;
+    Some((agent.name, agent.system_prompt?))
+}
+
+/// Puts a system prompt before the other messages.
+fn add_prompt(prompt: String, session: &SessionId, messages: &mut Vec<Message>) {
+    let body = Body::System(System {
+        content: Content::from(prompt),
+    });
+    let message = Message {
+        session_id: session.clone(),
+        ..Message::new(derived_id(session, "system prompt"), body)
+    };
+    if let Some(first) = messages.first_mut()
+        && first.parent_id.is_none()
+    {
+        first.parent_id = Some(message.id.clone());
+    }
+    messages.insert(0, message);
+}
+
+impl ChatSessionInfo {
+    /// Takes what a change of state says and a chat has a place for. Later changes count. Returns what has no place.
+    fn take(&mut self, message: &Message, change: &StateChange) -> Vec<Loss> {
+        let read = read_session_info(change);
+        let kept = session_info_message(&read, &message.session_id);
+        let kept = kept.as_ref().and_then(|kept| match &kept.body {
+            Body::State(kept) => Some(kept),
+            _ => None,
+        });
+        let mut losses = state_losses(message, kept);
+        if losses.is_empty() && kept.is_none() && !is_derived(&message.id) {
+            losses.push(Loss::of(&message.id, "state", "it says nothing"));
+        }
+        let later = read;
+        self.title = later.title.or(self.title.take());
+        self.timestamp = later.timestamp.or(self.timestamp);
+        self.updated = later.updated.or(self.updated);
+        if !later.tags.is_empty() {
+            self.tags = later.tags;
+        }
+        self.preamble = later.preamble.or(self.preamble.take());
+        for (key, value) in later.extra.iter() {
+            let name = key.as_string().unwrap_or_default();
+            self.extra.remove(&name);
+            self.extra.push_raw(key.clone(), value.clone());
+        }
+        losses
+    }
 }
 
 /// Returns the facts as a change of state; `None` if there are none.
@@ -515,16 +614,13 @@ fn session_info_message(session: &ChatSessionInfo, id: &SessionId) -> Option<Mes
     })
 }
 
-/// Reads the facts in a message; `None` if it says anything else.
-fn read_session_info(message: &Message) -> Option<ChatSessionInfo> {
-    let Body::State(change) = &message.body else {
-        return None;
-    };
-    let state = change.changes.as_object()?;
+/// Reads the facts in a change of state that a chat has a place for.
+fn read_session_info(change: &StateChange) -> ChatSessionInfo {
+    let state = change.changes.as_object().unwrap_or_default();
     let chat = state.get(CHAT).and_then(Raw::as_object).unwrap_or_default();
     let tags: Option<Vec<String>> = chat.get("tags").and_then(Raw::to);
     let extra = chat.get("extra").and_then(Raw::as_object);
-    let session = ChatSessionInfo {
+    ChatSessionInfo {
         id: None,
         title: state.string("title"),
         timestamp: read_timestamp(&chat, "timestamp"),
@@ -532,9 +628,7 @@ fn read_session_info(message: &Message) -> Option<ChatSessionInfo> {
         tags: tags.unwrap_or_default(),
         preamble: chat.string("preamble"),
         extra: extra.unwrap_or_default(),
-    };
-    let same = session_info_message(&session, &message.session_id);
-    (same.as_ref() == Some(message)).then_some(session)
+    }
 }
 
 /// Reads a time in a change of state; `None` if it is missing or invalid.

@@ -8,6 +8,7 @@ use super::{
     BufferedWriter, Confidence, FirstPass, Format, FormatReader, FormatWriter, ReadOptions,
     ReadOutput, RevisionPass, WriteOptions, WriteOutput,
 };
+use crate::chatmd::TakenSession;
 use crate::{chatmd, msgfile};
 
 /// Chat Markdown.
@@ -65,7 +66,12 @@ fn read_file(bytes: Vec<u8>, options: &ReadOptions, out: &mut ReadOutput) {
 
 /// Writes a whole conversation in the chosen dialect.
 fn write_file(messages: Vec<Message>, options: &WriteOptions, out: &mut WriteOutput) {
-    let (session, messages) = chatmd::split_session_info(messages);
+    let TakenSession {
+        session,
+        messages,
+        losses,
+    } = TakenSession::of(messages);
+    out.losses.extend(losses);
     let (text, losses) = chatmd::encode_in(&messages, &session, options.dialect, &options.zone);
     out.bytes.extend(text.into_bytes());
     out.losses.extend(losses);

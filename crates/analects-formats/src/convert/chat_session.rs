@@ -8,7 +8,7 @@ use super::{
     BufferedWriter, Confidence, FileHead, FirstPass, Format, FormatReader, FormatWriter,
     ReadOptions, ReadOutput, RevisionPass, WriteOptions, WriteOutput,
 };
-use crate::chatmd::{self, session_json};
+use crate::chatmd::{self, TakenSession, session_json};
 use crate::msgfile;
 
 /// The chat plugin's own JSON.
@@ -72,7 +72,12 @@ fn read_file(bytes: Vec<u8>, options: &ReadOptions, out: &mut ReadOutput) {
 
 /// Writes a whole conversation.
 fn write_file(messages: Vec<Message>, _: &WriteOptions, out: &mut WriteOutput) {
-    let (session, messages) = chatmd::split_session_info(messages);
+    let TakenSession {
+        session,
+        messages,
+        losses,
+    } = TakenSession::of(messages);
+    out.losses.extend(losses);
     let (text, losses) = session_json::encode(&messages, &session);
     out.bytes.extend(text.into_bytes());
     out.losses.extend(losses);

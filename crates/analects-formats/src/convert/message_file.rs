@@ -9,8 +9,7 @@ use super::{
     BufferedWriter, Confidence, FirstPass, Format, FormatReader, FormatWriter, ReadOptions,
     ReadOutput, StoredMessages, WriteOptions, WriteOutput,
 };
-use crate::Loss;
-use crate::msgfile::{self, Cell, Document, DocumentKind, ExactWriter, ReadableWriter};
+use crate::msgfile::{self, Cell, DocumentKind, ExactWriter, ReadableWriter};
 
 /// The message file.
 #[derive(Debug)]
@@ -65,6 +64,10 @@ impl Format for MessageFileFormat {
         self.first_pass(options).map(BufferedWriter::boxed)
     }
 
+    fn is_for_people(&self, options: &WriteOptions) -> bool {
+        !options.full
+    }
+
     fn first_pass(&self, options: &WriteOptions) -> Option<Box<dyn FirstPass>> {
         if options.full {
             return None;
@@ -81,44 +84,12 @@ fn read_file(bytes: Vec<u8>, options: &ReadOptions, out: &mut ReadOutput) {
         document = msgfile::decode(document.into_source());
     }
     let session = msgfile::session_of(&options.name);
-    let decoded = match &options.stored_messages {
-        Some(StoredMessages(stored)) => {
-            msgfile::messages_with_known(&document, &session, &**stored)
-        }
-        None => msgfile::messages(&document, &session),
-    };
+    let known = options.stored_messages.as_ref();
+    let known = known.map(|StoredMessages(stored)| &**stored);
+    let decoded = msgfile::messages_with_provenance(&document, &session, known);
     out.problems.extend(document.problems());
     out.problems.extend(decoded.problems);
-    out.losses.extend(losses_outside_messages(&document));
     out.add_messages(decoded.messages, options.full);
-}
-
-/// Lists the parts of a message file that messages cannot represent.
-fn losses_outside_messages(document: &Document) -> Vec<Loss> {
-    let front = document.frontmatter();
-    let preamble = document.preamble().of(document.source());
-    let mut lost = Vec::new();
-    if front.title.is_some() {
-        lost.push("title".to_string());
-    }
-    if front.default_agent.is_some() {
-        lost.push("default_agent".to_string());
-    }
-    if !preamble.trim_ascii().is_empty() {
-        lost.push("preamble".to_string());
-    }
-    for agent in document.agents() {
-        lost.push(format!("agent {}", agent.name));
-    }
-    for cell in document.cells() {
-        if cell.role().is_user() && !cell.title().is_empty() {
-            lost.push(format!("title of cell {}", cell.name()));
-        }
-    }
-    let why = "only a message file has a place for it";
-    lost.into_iter()
-        .map(|what| Loss::of_session(what, why))
-        .collect()
 }
 
 /// Writes a message file that holds everything, message by message. The inner writer starts with the first message,

@@ -8,7 +8,9 @@ use analects_core::{
 };
 use uuid::Uuid;
 
+use super::facts::{Fact, cell_facts, state_facts};
 use crate::Loss;
+use crate::msgfile::messages::provenance;
 
 /// The reason for parts that have no place.
 pub(crate) const NO_PLACE: &str = "there is no place for it";
@@ -18,6 +20,9 @@ const NOT_EXACT: &str = "it cannot be said as it is";
 const NO_BLOCK: &str = "there is no place for such a block; it is left out";
 /// The reason for a value that comes from nowhere.
 const NOT_NONE: &str = "it cannot be said that there is none";
+
+/// The prefix of the names of extra fields.
+const EXTRA: &str = "extra.";
 
 /// Returns whether an id was made from a name or a place. Every reader makes it again, so nothing is lost without it.
 /// Such ids are UUIDs of version 5.
@@ -30,11 +35,33 @@ pub(crate) fn difference(message: &Message, read: &Message) -> Vec<Loss> {
     if message == read {
         return Vec::new();
     }
+    let mut comparison = Comparison::of(message);
+    comparison.compare_fields(message, read);
+    comparison.compare_bodies(&message.body, &read.body);
+    if comparison.losses.is_empty() && !is_same_otherwise(message, read) {
+        // A text became a list of one text, or unknown fields are in another order.
+        comparison.lose("form", "the same is said in another form");
+    }
+    comparison.losses
+}
+
+/// Lists what a message loses apart from what it says, if nothing but the fields of `read` is kept.
+pub(crate) fn field_losses(message: &Message, read: &Message) -> Vec<Loss> {
+    let mut comparison = Comparison::of(message);
+    comparison.compare_fields(message, read);
+    for (name, value) in fields(&message.body) {
+        comparison.option(name, &value, &None);
+    }
+    comparison.losses
+}
+
+/// Lists the fields of a block that have no place.
+pub(crate) fn extra_losses(message: &MessageId, extra: &RawMap) -> Vec<Loss> {
     let mut comparison = Comparison {
-        message: &message.id,
+        message,
         losses: Vec::new(),
     };
-    comparison.compare(message, read);
+    comparison.compare_maps("", extra, &RawMap::new());
     comparison.losses
 }
 
@@ -48,20 +75,43 @@ fn is_same_otherwise(message: &Message, read: &Message) -> bool {
     renamed == *read
 }
 
+/// Lists what a change of state loses of which nothing but `kept` is written. Names at least one loss.
+pub(crate) fn state_losses(message: &Message, kept: Option<&StateChange>) -> Vec<Loss> {
+    let read = Message {
+        session_id: message.session_id.clone(),
+        parent_id: message.parent_id.clone(),
+        ..Message::new("", Body::Other(Other::default()))
+    };
+    let mut comparison = Comparison::of(message);
+    comparison.compare_fields(message, &read);
+    if let Body::State(wanted) = &message.body {
+        comparison.compare_states(wanted, kept);
+    }
+    comparison.losses
+}
+
 /// Collects the differences between a message and what is read back.
 struct Comparison<'a> {
     message: &'a MessageId,
     losses: Vec<Loss>,
 }
 
-impl Comparison<'_> {
+impl<'a> Comparison<'a> {
+    /// Starts a comparison without differences.
+    fn of(message: &'a Message) -> Comparison<'a> {
+        Comparison {
+            message: &message.id,
+            losses: Vec::new(),
+        }
+    }
+
     /// Adds a loss of the message.
     fn lose(&mut self, what: impl Into<String>, why: &str) {
         self.losses.push(Loss::of(self.message, what, why));
     }
 
-    /// Compares everything that two messages say.
-    fn compare(&mut self, message: &Message, read: &Message) {
+    /// Compares the fields that messages of all types have.
+    fn compare_fields(&mut self, message: &Message, read: &Message) {
         let Message {
             id,
             parent_id,
@@ -76,7 +126,7 @@ impl Comparison<'_> {
             duration_ms,
             response_id,
             is_api_error_message,
-            body,
+            body: _,
             extra,
             unknown,
             // Formats of other programs have one spelling for each value.
@@ -105,13 +155,8 @@ impl Comparison<'_> {
             &is_error,
             &read.is_api_error_message,
         );
-        self.compare_bodies(body, &read.body);
-        self.compare_maps("extra.", extra, &read.extra);
+        self.compare_maps(EXTRA, extra, &read.extra);
         self.compare_maps("", unknown, &read.unknown);
-        if self.losses.is_empty() && !is_same_otherwise(message, read) {
-            // A text became a list of one text, or unknown fields are in another order.
-            self.lose("form", "the same is said in another form");
-        }
     }
 
     /// Compares values that are always there.
@@ -188,9 +233,34 @@ impl Comparison<'_> {
             let name = key.as_string().unwrap_or_else(|| key.to_string());
             match kept.get(&name) {
                 Some(kept) if kept == value => {}
+                None if prefix == EXTRA && name == provenance::KEY => {
+                    self.lose_facts(&cell_facts(value));
+                }
                 Some(_) => self.lose(format!("{prefix}{name}"), NOT_EXACT),
                 None => self.lose(format!("{prefix}{name}"), NO_PLACE),
             }
+        }
+    }
+
+    /// Reports facts that have no place.
+    fn lose_facts(&mut self, facts: &[Fact]) {
+        for fact in facts {
+            self.lose(fact.name.clone(), NO_PLACE);
+        }
+    }
+
+    /// Reports the facts of a change of state that are not there.
+    fn compare_states(&mut self, wanted: &StateChange, kept: Option<&StateChange>) {
+        let StateChange {
+            changes,
+            is_snapshot,
+        } = wanted;
+        let kept_facts = kept.map(|kept| state_facts(&kept.changes));
+        let mut lost = state_facts(changes);
+        lost.retain(|fact| !kept_facts.iter().flatten().any(|kept| kept == fact));
+        self.lose_facts(&lost);
+        if *is_snapshot && !kept.is_some_and(|kept| kept.is_snapshot) {
+            self.lose("snapshot", NO_PLACE);
         }
     }
 
@@ -203,6 +273,13 @@ impl Comparison<'_> {
         if !is_same_type && !is_other_form(wanted, kept) {
             let why = format!("it becomes a message of type {}", kept.type_name());
             self.lose(format!("type {}", wanted.type_name()), &why);
+        }
+        if let Body::State(wanted) = wanted {
+            let kept = match kept {
+                Body::State(kept) => Some(kept),
+                _ => None,
+            };
+            self.compare_states(wanted, kept);
         }
         let kept_fields = fields(kept);
         for (name, value) in fields(wanted) {
@@ -507,13 +584,8 @@ fn fields(body: &Body) -> Vec<Field> {
             text_field("target_parent", target_parent.as_deref()),
         ],
         Body::Revision(body) => revision_fields(body),
-        Body::State(StateChange {
-            changes,
-            is_snapshot,
-        }) => vec![
-            ("state", Some(changes.clone())),
-            flag_field("snapshot", *is_snapshot),
-        ],
+        // Its facts are compared one by one.
+        Body::State(_) => Vec::new(),
         Body::Other(Other { type_name: _ }) => Vec::new(),
     }
 }

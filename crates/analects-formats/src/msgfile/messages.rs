@@ -18,6 +18,7 @@ mod known;
 mod lookup;
 mod partial;
 mod problems;
+pub(crate) mod provenance;
 mod read;
 mod readable;
 
@@ -36,6 +37,7 @@ pub use images::{PictureLine, picture_lines, pictures_in};
 pub use known::{CellsHash, KnownMessages, messages_with_cells, messages_with_known};
 pub use lookup::cell_hashes;
 pub use problems::message_problems;
+pub use provenance::messages_with_provenance;
 pub use read::messages;
 pub use readable::{LeftBehind, ReadableWriter, encode_readable};
 

@@ -9,7 +9,8 @@ fn who_said_called_and_returned_what() {
         {"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]},
         {"role":"tool","tool_call_id":"c1","content":"```\nRain"}]}"#;
     let (page, lost) = write("markdown", "x.md", &read("openai", request));
-    assert_eq!(lost, Vec::<String>::new());
+    let unshown = |what: &str| format!("{what}: it does not show on a page");
+    assert_eq!(lost, [unshown("call_id"), unshown("tool_use_id")]);
     let expected = "## System\n\nBe brief.\n\n## Assistant\n\n```\nopen\n```\n\nCalls **f**:\n\n```json\n{\"a\":1}\n```\n\n\
         ## Tool result\n\nResult:\n\n````\n```\nRain\n````\n";
     assert_eq!(page, expected);

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::marker::PhantomData;
 
 use analects_core::{
-    Body, Content, History, Link, Message, MessageId, Raw, RawMap, SessionId, Tree, User,
+    Body, Content, History, Link, Message, MessageId, Raw, RawMap, SessionId, System, Tree, User,
 };
 
 use super::read::{read_item, read_plain};
@@ -14,7 +14,8 @@ use super::{
 use crate::Loss;
 use crate::chatmd::session_json::FieldReader;
 use crate::convert::{FormatWriter, WriteOutput};
-use crate::losses::difference::{blocks, difference, is_derived};
+use crate::losses::difference::{blocks, difference, is_derived, state_losses};
+use crate::losses::facts::answering_agent;
 use crate::transcript::OwnedLink;
 
 /// Marks what is read back of a message that became several messages of the API.
@@ -48,6 +49,12 @@ struct RequestDraft {
     count: usize,
     /// The last message that is not left out.
     last: Option<MessageId>,
+    /// Whether there was a message that is not a change of state.
+    is_begun: bool,
+    /// The changes of state, which have no place among the messages.
+    states: Vec<Message>,
+    /// The author of the last answer.
+    last_author: Option<String>,
 }
 
 /// A message of the API.
@@ -128,6 +135,7 @@ impl<A: RequestApi> FormatWriter for RequestWriter<A> {
     fn finish(mut self: Box<Self>, out: &mut WriteOutput) {
         for request in &mut self.requests {
             request.leave_out_branches(&mut out.losses);
+            request.write_states::<A>(&mut out.losses);
         }
         self.requests.retain(|request| !request.is_empty());
         let shape = self.shape();
@@ -189,12 +197,20 @@ impl RequestDraft {
     /// Writes a message, and reports what it loses.
     fn push<A: RequestApi>(&mut self, message: &Message, losses: &mut Vec<Loss>) {
         self.links.push(OwnedLink::of(&Link::of(message)));
-        let is_first = self.count == 0 && self.last.is_none();
+        let is_first = !self.is_begun && !self.has_info;
         if is_first && let Some(info) = RequestInfo::from_message::<A>(message) {
             self.info = info;
             self.has_info = true;
             self.last = Some(message.id.clone());
             return;
+        }
+        if matches!(message.body, Body::State(_)) {
+            self.last = Some(message.id.clone());
+            return self.states.push(message.clone());
+        }
+        self.is_begun = true;
+        if matches!(message.body, Body::Assistant(_)) {
+            self.last_author.clone_from(&message.author);
         }
         if let Some(why) = why_not_sent(message) {
             losses.push(Loss::of(&message.id, "message", why));
@@ -216,6 +232,47 @@ impl RequestDraft {
             losses.push(Loss::of(&message.id, "grouping", why));
         }
         losses.extend(difference(message, &read));
+    }
+
+    /// Writes the system prompt of the agent that answers, and reports what else changes of state say.
+    fn write_states<A: RequestApi>(&mut self, losses: &mut Vec<Loss>) {
+        for state in std::mem::take(&mut self.states) {
+            let count = losses.len();
+            losses.extend(state_losses(&state, None));
+            if let Body::State(change) = &state.body
+                && let Some(agent) = answering_agent(&change.changes, self.last_author.as_deref())
+                && let Some(prompt) = &agent.system_prompt
+                && self.add_prompt::<A>(prompt)
+            {
+                let taken = format!("system_prompt {}", agent.name);
+                losses
+                    .retain(|loss| loss.message.as_ref() != Some(&state.id) || loss.what != taken);
+            } else if losses.len() == count && !is_derived(&state.id) {
+                let why = "there is no place for such a message; it is left out";
+                losses.push(Loss::of(&state.id, "state", why));
+            }
+        }
+    }
+
+    /// Puts a system prompt before all messages. Returns whether the API has a place for it.
+    fn add_prompt<A: RequestApi>(&mut self, prompt: &str) -> bool {
+        let body = Body::System(System {
+            content: Content::from(prompt),
+        });
+        let message = Message::new("", body);
+        let Some((key, prompt)) = A::write_system(&message) else {
+            let items = write_item::<A>(&message);
+            let is_written = !items.is_empty();
+            let items = items.into_iter().map(|json| RequestItem { at: 0, json });
+            self.items.splice(0..0, items);
+            return is_written;
+        };
+        let system = match self.system.take() {
+            None => prompt,
+            Some((_, other)) => joined_prompts(&prompt, &other),
+        };
+        self.system = Some((key, system));
+        true
     }
 
     /// Removes what is not on the branch that leads to the last message: a request is one conversation.
@@ -276,6 +333,21 @@ impl RequestDraft {
         read.id = message_id::<A>(&message.session_id, self.count);
         read
     }
+}
+
+/// Joins two system prompts, each a text or a list of blocks, to a list of blocks.
+fn joined_prompts(first: &Raw, second: &Raw) -> Raw {
+    let mut blocks = Vec::new();
+    for prompt in [first, second] {
+        match prompt.as_array() {
+            Some(list) => blocks.extend(list),
+            None => {
+                let block = [("type", Raw::string("text")), ("text", prompt.clone())];
+                blocks.push(RawMap::from(block).to_raw());
+            }
+        }
+    }
+    Raw::array(&blocks)
 }
 
 /// Explains why a message is not sent to a model; `None` if it is.
