@@ -121,7 +121,7 @@ fn convert_json_lists_losses() {
     let expected = serde_json::json!({
         "path": "t.jsonl", "output": "t.chat.md", "from": "transcript", "to": "chatmd",
         "written": false, "messages": 1, "left_out": 0, "problems": [],
-        "losses": [{"message": "m1", "what": "duration_ms", "why": "there is no place for it"}],
+        "losses": [{"message": "m1", "kind": "detail", "what": "duration_ms", "why": "there is no place for it"}],
         "left_behind": {"provider_details": 0, "signatures": 0, "encrypted_reasoning": 0, "other_records": 0, "links_to_later": 0},
     });
     assert_eq!(done, expected);

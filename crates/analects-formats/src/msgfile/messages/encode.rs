@@ -274,6 +274,11 @@ impl CellJoiner {
         text
     }
 
+    /// Whether the file has begun.
+    pub(super) fn is_begun(&self) -> bool {
+        self.is_begun
+    }
+
     /// Adds a cell.
     pub(super) fn push(&mut self, cell: &NewCell, out: &mut Vec<u8>) {
         self.gap(out);

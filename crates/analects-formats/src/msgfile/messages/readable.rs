@@ -4,24 +4,27 @@ mod compactions;
 mod earlier;
 mod left_behind;
 mod reduce;
+mod restore;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use analects_core::verbs::{Edits, Survey, Surveyed, Target};
 use analects_core::{
-    Agent, Assistant, Block, Body, Content, History, Ids, Message, MessageId, Tree,
+    Agent, Assistant, Block, Body, Content, History, Ids, Message, MessageId, StateChange, Tree,
 };
 use jiff::tz::TimeZone;
 
 use super::cells::{CellWriter, MessageCells};
 use super::describe::Style;
 use super::encode::{CellJoiner, PackedNames};
+use super::provenance;
 use crate::msgfile::{MetaKey, NewCell};
 use compactions::Compactions;
 use earlier::EarlierAncestors;
 pub use left_behind::LeftBehind;
 use reduce::reduce;
+use restore::{Opening, RestoredIds};
 
 /// Writes a conversation as a message file for people, in the style in which answers are added to one. All its words
 /// are there, in the same order on every branch; what else it has is counted in [`LeftBehind`].
@@ -76,6 +79,9 @@ pub struct ReadableWriter<'a> {
     by_id: Vec<Option<u32>>,
     /// The last message of each chain.
     last: HashMap<Option<String>, usize>,
+    restored: RestoredIds,
+    /// Whether the file has frontmatter already.
+    has_frontmatter: bool,
     left_behind: LeftBehind,
 }
 
@@ -93,6 +99,8 @@ impl<'a> ReadableWriter<'a> {
             names: PackedNames::default(),
             by_id: Vec::new(),
             last: HashMap::new(),
+            restored: RestoredIds::default(),
+            has_frontmatter: false,
             left_behind: LeftBehind::default(),
         }
     }
@@ -100,6 +108,7 @@ impl<'a> ReadableWriter<'a> {
     /// For a file that defines this agent: an answer of the agent names its model only if it is not the agent's first.
     #[must_use]
     pub fn with_agent(mut self, agent: &Agent) -> Self {
+        self.has_frontmatter = true;
         if let Some(model) = agent.models.first() {
             let models = &mut self.writer.usual_models;
             models.insert(agent.name.clone(), model.clone());
@@ -127,6 +136,11 @@ impl<'a> ReadableWriter<'a> {
             Some(summary) => return self.share_cell(at, summary, &message),
             None => {}
         }
+        if let Body::State(change) = &message.body
+            && self.open(change, out)
+        {
+            return self.names.push("");
+        }
         let Some(mut reduced) = reduce(&message, &mut self.left_behind) else {
             return self.names.push("");
         };
@@ -141,6 +155,22 @@ impl<'a> ReadableWriter<'a> {
             }
         }
         self.write(at, reduced, out);
+    }
+
+    /// Begins the file with what a change of state says about it as a whole. Returns whether that is anything, and comes
+    /// before all messages.
+    fn open(&mut self, change: &StateChange, out: &mut Vec<u8>) -> bool {
+        if self.has_frontmatter || self.text.is_begun() {
+            return false;
+        }
+        let Some(opening) = Opening::of(change) else {
+            return false;
+        };
+        self.has_frontmatter = true;
+        self.left_behind.provider_details += opening.unsaid;
+        self.text = CellJoiner::begin(&opening.text(), out);
+        self.writer.usual_models.extend(opening.models);
+        true
     }
 
     /// Ends the file. Returns what is not in it.
@@ -244,6 +274,9 @@ impl<'a> ReadableWriter<'a> {
             cells.change_head(|head| head.with("agent_id", agent.as_str()));
         }
         self.hide_calls(&message, &mut cells);
+        if let Some(kept) = message.extra.get(provenance::KEY) {
+            self.left_behind.provider_details += self.restored.restore(kept, &mut cells);
+        }
         for cell in &cells.cells {
             self.text.push(cell, out);
         }

@@ -7,6 +7,7 @@ use analects_core::{
 
 use super::LeftBehind;
 use crate::msgfile::messages::blocks::is_opaque;
+use crate::msgfile::messages::provenance;
 
 /// The message with nothing but what its cells can say; `None` if that is nothing.
 pub(super) fn reduce(message: &Message, left_behind: &mut LeftBehind) -> Option<Message> {
@@ -26,7 +27,10 @@ pub(super) fn reduce(message: &Message, left_behind: &mut LeftBehind) -> Option<
 fn unsaid_fields(message: &Message, is_answer: bool) -> usize {
     let has_summary_text =
         message.history == History::Summary && message.extra.get("summary").is_some();
-    unsaid_counts(message) + message.extra.len() - usize::from(has_summary_text)
+    // The cells get back what only a message file says.
+    let is_from_cells = message.extra.get(provenance::KEY).is_some();
+    let said = usize::from(has_summary_text) + usize::from(is_from_cells);
+    unsaid_counts(message) + message.extra.len() - said
         + message.unknown.len()
         + usize::from(message.response_id.is_some())
         + usize::from(is_answer && message.duration_ms.is_some())
