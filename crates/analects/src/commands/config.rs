@@ -93,6 +93,9 @@ fn show(args: &ConfigShowArgs) -> Result<(), Failure> {
     ui::print_lines(lines(&settings))
 }
 
+/// The widest that the column of values gets, so that most lines fit into 80 columns.
+const MAX_VALUE_WIDTH: usize = 32;
+
 /// The settings in three columns: key, value, source.
 /// Widths are in characters; a value wider than the column moves its source to the right.
 fn lines(settings: &[Setting]) -> Vec<String> {
@@ -103,7 +106,7 @@ fn lines(settings: &[Setting]) -> Vec<String> {
         value_width = value_width.max(shown(setting).chars().count());
     }
     // Keep one very long value from pushing the sources out of sight.
-    let value_width = value_width.min(40);
+    let value_width = value_width.min(MAX_VALUE_WIDTH);
     let mut lines = Vec::new();
     for setting in settings {
         let key = &setting.key;

@@ -18,6 +18,7 @@ use analects_store::FileGrants;
 use serde::Serialize;
 
 use super::chat::{self, CallArgs, ChatCall, ChatSettings, UserInput};
+use super::reading::content_in_words;
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -444,11 +445,12 @@ fn print_totals(responder: &ResolvedAgent, planned: &TurnPlan) -> Result<(), Fai
 /// A row: name, role, tokens, what happens to the message, start of the text.
 /// A shortened message shows both sizes, such as `200 of 4500`.
 fn line(name: String, row: &Row, message: &Message) -> [String; 5] {
-    let text = message.content_to_send().text();
-    let begins = text
-        .lines()
-        .find(|line| !line.trim().is_empty() && *line != DOCUMENT_TAG)
-        .unwrap_or_default();
+    let content = message.content_seen();
+    let text = content.text();
+    let begins = match first_words(&text) {
+        "" => first_words(&content_in_words(&content)).to_string(),
+        words => words.to_string(),
+    };
     let fate = match (row.fate, row.why) {
         (Fate::Sent, _) | (_, None) => row.fate.as_str().to_string(),
         (fate, Some(why)) => format!("{}: {why}", fate.as_str()),
@@ -458,13 +460,14 @@ fn line(name: String, row: &Row, message: &Message) -> [String; 5] {
     } else {
         row.tokens.to_string()
     };
-    [
-        name,
-        row.role.as_str().to_string(),
-        tokens,
-        fate,
-        begins.to_string(),
-    ]
+    [name, row.role.as_str().to_string(), tokens, fate, begins]
+}
+
+/// The first line of a text that says something.
+fn first_words(text: &str) -> &str {
+    let mut lines = text.lines();
+    let line = lines.find(|line| !line.trim().is_empty() && *line != DOCUMENT_TAG);
+    line.unwrap_or_default()
 }
 
 /// The window as a bar: used, free, and reserved for the answer.

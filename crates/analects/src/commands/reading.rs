@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use analects_core::{Agent, Problem, Severity, Unseen};
+use analects_core::{Agent, Block, Content, Problem, Raw, Severity, Unseen};
 use analects_formats::msgfile::{self, Cell, CellRole, Document, DocumentKind, MetaKey, invoke};
 use analects_runtime::is_askable;
 use analects_store::{StoreError, read_message_file};
@@ -170,4 +170,40 @@ pub fn report_no_cells(document: &Document, path: &str) {
         _ => "no cells; a line # %% starts one, and text before it is not sent",
     };
     ui::remark(&format!("{path}: {why}"));
+}
+
+/// The text of some content, with tool calls and other blocks in one line each.
+/// Blocks without text, such as hidden thoughts, are left out.
+pub fn content_in_words(content: &Content) -> String {
+    match content {
+        Content::Blocks(blocks) => {
+            let lines: Vec<String> = blocks.iter().filter_map(line_of).collect();
+            lines.join("\n")
+        }
+        Content::Text(_) | Content::Empty => content.text(),
+    }
+}
+
+/// A block as text; `None` for blocks that have nothing to show.
+fn line_of(block: &Block) -> Option<String> {
+    match block {
+        Block::Text(block) => Some(block.text.as_str().into_owned()),
+        Block::Thinking(block) => Some(format!("(thinks) {}", start_of(&block.thinking.as_str()))),
+        Block::ToolUse(call) => Some(format!(
+            "(calls {}) {}",
+            call.name,
+            start_of(call.input.as_str())
+        )),
+        Block::ToolResult(result) => Some(format!("(result) {}", start_of(&result.content.text()))),
+        Block::Image(_) => Some("(an image)".to_string()),
+        Block::Other(raw) => {
+            let kind = raw.as_object()?.get("type").and_then(Raw::as_string)?;
+            Some(format!("({kind})"))
+        }
+        Block::RedactedThinking(_) | Block::Document(_) => None,
+    }
+}
+
+fn start_of(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_string()
 }

@@ -41,8 +41,16 @@ enum ValueKind {
 /// Fails without a change if the key is unknown, the value does not fit, or the file has an error already.
 pub fn set(key: &str, value: &str, environment: &Environment) -> Result<PathBuf, Failure> {
     let (path, kind) = parse_key(key).ok_or_else(|| no_such_key(key))?;
-    let value = as_toml(key, kind, value)?;
     let file = environment.config.join("config.toml");
+    if value.is_empty() && kind != ValueKind::Text {
+        let message = format!("{key} needs a value");
+        let hint = format!(
+            "to remove the setting, delete its line in {}",
+            file.display()
+        );
+        return Err(Failure::usage(message, hint));
+    }
+    let value = as_toml(key, kind, value)?;
     let before = read_text(&file)?;
     let text = before.as_deref().unwrap_or_default();
     // A file with an error is reported with the place of the error.

@@ -551,3 +551,19 @@ fn config_set_says_what_decides_instead_of_the_file() {
     let warning = "warning: ANALECTS_MODEL decides models.default here, and not this file\n";
     assert!(run.stderr.ends_with(warning), "{}", run.stderr);
 }
+
+#[test]
+fn an_empty_value_says_how_to_remove_a_setting() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.path("home/config/config.toml");
+    let hint = format!(
+        "hint: to remove the setting, delete its line in {}\n",
+        file.display()
+    );
+    sandbox
+        .run(&["config", "set", "models.default", ""])
+        .assert_fails(
+            2,
+            &format!("analects: models.default needs a value\n{hint}"),
+        );
+}

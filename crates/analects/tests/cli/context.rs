@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::sandbox::{Sandbox, parse_json};
+use crate::sandbox::{Sandbox, assert_success, parse_json};
 use crate::server::{Server, answer};
 
 const TALK: &str = "---\ndefault_agent: tiny\nagents:\n  tiny:\n    models: [openai/tiny]\n    system_prompt: Be brief.\n---\n\n\
@@ -187,5 +187,26 @@ fn context_refuses_other_files() {
         let run = sandbox.run(&["context", name, "-m", "openai/tiny"]);
         assert_eq!((run.code, &*run.stdout), (Some(2), ""), "{}", run.stderr);
         assert!(run.stderr.contains("not a message file"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn context_says_what_messages_without_text_do() {
+    let sandbox = Sandbox::new();
+    let call = r#"{"type":"tool_use","id":"c1","name":"search","input":{"for":"monoids"}}"#;
+    let result = r#"{"type":"tool_result","tool_use_id":"c1","content":"nothing found"}"#;
+    let lines = format!(
+        "{{\"type\":\"user\",\"content\":\"Search.\"}}\n\
+         {{\"type\":\"assistant\",\"content\":[{call}]}}\n\
+         {{\"type\":\"user\",\"content\":[{result}]}}\n"
+    );
+    assert_success(&sandbox.run_with_stdin(&["session", "append"], lines));
+    let run = sandbox.run(&["context", "last", "-m", "openai/tiny"]);
+    let shown = assert_success(&run);
+    for words in [
+        "(calls search) {\"for\":\"monoids\"}",
+        "(result) nothing found",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
     }
 }

@@ -1,9 +1,9 @@
 //! `session tail`: shows the last messages of a session.
 
-use analects_core::{Block, Content, Json, Message, Raw, RawMap, Unseen};
+use analects_core::{Json, Message, Raw, RawMap, Unseen};
 use analects_store::tail;
 
-use crate::commands::reading::unseen_in_words;
+use crate::commands::reading::{content_in_words, unseen_in_words};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
@@ -95,39 +95,9 @@ fn heading(message: &Message) -> String {
 }
 
 /// The text of a message, with tool calls and other blocks in one line each.
-/// Blocks without text, such as hidden thoughts, are left out.
 fn text_of(message: &Message) -> String {
-    let lines: Vec<String> = match message.body.content() {
-        Some(Content::Blocks(blocks)) => blocks.iter().filter_map(line_of).collect(),
-        _ => vec![message.text()],
-    };
-    lines.join("\n")
-}
-
-/// A block as text; `None` for blocks that have nothing to show.
-fn line_of(block: &Block) -> Option<String> {
-    match block {
-        Block::Text(block) => Some(block.text.as_str().into_owned()),
-        Block::Thinking(block) => {
-            Some(format!("(thinks) {}", first_line(&block.thinking.as_str())))
-        }
-        Block::ToolUse(call) => Some(format!(
-            "(calls {}) {}",
-            call.name,
-            first_line(call.input.as_str())
-        )),
-        Block::ToolResult(result) => {
-            Some(format!("(result) {}", first_line(&result.content.text())))
-        }
-        Block::Image(_) => Some("(an image)".to_string()),
-        Block::Other(raw) => {
-            let kind = raw.as_object()?.get("type").and_then(Raw::as_string)?;
-            Some(format!("({kind})"))
-        }
-        Block::RedactedThinking(_) | Block::Document(_) => None,
+    match message.body.content() {
+        Some(content) => content_in_words(content),
+        None => message.text(),
     }
-}
-
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().to_string()
 }
