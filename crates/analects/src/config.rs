@@ -200,19 +200,26 @@ impl Config {
     /// Adds a hint that says where the configuration names this model, if it does.
     /// For an error about a model that you did not type, so you can find the line to change.
     pub fn with_model_origin(&self, failure: Failure, model: &str) -> Failure {
+        match self.model_origin(model) {
+            Some(origin) => failure.and_hint(origin),
+            None => failure,
+        }
+    }
+
+    /// Where the configuration names this model, in words.
+    /// `None` for a model that it does not name.
+    pub fn model_origin(&self, model: &str) -> Option<String> {
         if self.default.as_deref() == Some(model) {
-            return failure.and_hint(format!("{DEFAULT_MODEL} names {model}"));
+            return Some(format!("{DEFAULT_MODEL} names {model}"));
         }
-        for file in &self.files {
-            let pointer = file.pointers.iter().find(|pointer| pointer.model == model);
-            if let Some(pointer) = pointer {
-                let name = pointer.name;
-                let path = file.path.display();
-                let line = pointer.line;
-                return failure.and_hint(format!("{model} is the {name} model of {path}:{line}"));
-            }
-        }
-        failure
+        self.files.iter().find_map(|file| {
+            let mut pointers = file.pointers.iter();
+            let pointer = pointers.find(|pointer| pointer.model == model)?;
+            let name = pointer.name;
+            let path = file.path.display();
+            let line = pointer.line;
+            Some(format!("{model} is the {name} model of {path}:{line}"))
+        })
     }
 
     /// The model that a name stands for: a pointer for another model, any other name for itself.

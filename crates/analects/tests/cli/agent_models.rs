@@ -201,13 +201,16 @@ fn a_model_is_not_mistaken_for_an_agent_with_its_name() {
 fn an_imported_session_falls_back_to_the_default_model_and_says_so() {
     let server = Server::new(vec![answer(&["Yes."]), answer(&["Again."])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox.write_config("config.toml", "[models]\ndefault = \"openai/tiny\"\n");
     let lines = "{\"type\":\"user\",\"content\":\"one?\"}\n\
                  {\"type\":\"assistant\",\"content\":\"1\",\"model\":\"claude-opus-4-1\"}\n";
     assert_eq!(
         sandbox.run_with_stdin(&["session", "append"], lines).code,
         Some(0)
     );
+    let run = sandbox.run(&["chat", "-c", "two?"]);
+    let why = "analects: claude-opus-4-1, which answered last: no key for this model: ANTHROPIC_API_KEY is not set\n";
+    assert!(run.stderr.starts_with(why), "{}", run.stderr);
+    sandbox.write_config("config.toml", "[models]\ndefault = \"openai/tiny\"\n");
     let run = sandbox.run(&["chat", "-c", "two?"]);
     assert_eq!(run.code, Some(0));
     assert_eq!(

@@ -349,13 +349,24 @@ pub fn explain(
         PrepareError::UnknownAgent { name, known } => no_such_agent(&name, &known),
         PrepareError::UnknownPointer(word) => no_such_pointer(&word),
         PrepareError::Model { error, is_named: true, .. } => Failure::from(*error),
-        PrepareError::Model { error, model, .. } => config.with_model_origin(Failure::from(*error), &model),
+        PrepareError::Model { error, model, .. } => explain_unnamed_model((*error).into(), &model, config),
         PrepareError::Configuration(error) => match error.downcast::<Failure>() {
             Ok(failure) => *failure,
             Err(error) => Failure::input(error.to_string()),
         },
         PrepareError::Attach(error) => error.into(),
         PrepareError::Store(error) => error.into(),
+    }
+}
+
+/// Says why a model is asked that you did not name: the configuration names it, or it answered last.
+fn explain_unnamed_model(mut failure: Failure, model: &str, config: &Config) -> Failure {
+    match config.model_origin(model) {
+        Some(origin) => failure.and_hint(origin),
+        None => {
+            failure.message = format!("{model}, which answered last: {}", failure.message);
+            failure
+        }
     }
 }
 
