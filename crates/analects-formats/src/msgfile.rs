@@ -51,7 +51,7 @@ pub use cell_edits::{CellEdit, Edit, edit_cells};
 #[doc(hidden)]
 pub use decode::DECODES;
 pub use decode::{decode, decode_named};
-pub use edit::{Splice, append, append_all, append_answer, append_ready_cell, replace};
+pub use edit::{Splice, append, append_all, append_answer, replace};
 pub use encode::NewCell;
 pub use frontmatter::{Frontmatter, FrontmatterProblem, Refusal};
 pub use insert::answer_below;

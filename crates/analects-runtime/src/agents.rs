@@ -26,6 +26,11 @@ pub trait AgentSource {
 
     /// Whether a word stands for a model, configured or not.
     fn is_pointer(&self, word: &str) -> bool;
+
+    /// Whether this is a model that would run on this machine, but is not there.
+    fn is_missing(&self, _model: &str) -> bool {
+        false
+    }
 }
 
 /// An empty configuration.
@@ -108,6 +113,15 @@ pub enum ResponderNote {
         model: String,
         /// Why it cannot be asked; `None` for a recording.
         why: Option<ClientError>,
+        /// The model that answers instead.
+        instead: String,
+    },
+    /// A model of an agent would run on this machine but is not there, so the next one answers.
+    MissingModelSkipped {
+        /// The agent.
+        agent: String,
+        /// The model that was skipped.
+        model: String,
         /// The model that answers instead.
         instead: String,
     },
@@ -325,18 +339,33 @@ impl Resolver<'_> {
         // A dry run without keys should show the model that a real run would ask.
         let mut environment = self.options.environment.clone();
         environment.allow_no_key = false;
-        let can_be_asked = |name: &String| is_askable(name) && resolve(name, &environment).is_ok();
+        let is_missing = |name: &str| self.options.agents.is_missing(name);
+        let can_be_asked = |name: &String| {
+            is_askable(name) && resolve(name, &environment).is_ok() && !is_missing(name)
+        };
         let models = &agent.models;
         let Some(first_usable) = models.iter().position(can_be_asked) else {
             return models.iter().find(|model| is_askable(model)).cloned();
         };
         for model in &models[..first_usable] {
-            self.notes.push(ResponderNote::ModelSkipped {
-                agent: agent.name.clone(),
-                model: model.clone(),
-                why: resolve(model, &environment).err(),
-                instead: models[first_usable].clone(),
-            });
+            let why = resolve(model, &environment).err();
+            let (agent, model) = (agent.name.clone(), model.clone());
+            let instead = models[first_usable].clone();
+            let note = if why.is_none() && self.options.agents.is_missing(&model) {
+                ResponderNote::MissingModelSkipped {
+                    agent,
+                    model,
+                    instead,
+                }
+            } else {
+                ResponderNote::ModelSkipped {
+                    agent,
+                    model,
+                    why,
+                    instead,
+                }
+            };
+            self.notes.push(note);
         }
         Some(models[first_usable].clone())
     }

@@ -20,12 +20,14 @@ use std::path::{Path, PathBuf};
 use analects_client::{ClientError, ProviderSettings, resolve};
 use analects_context::Threshold;
 use analects_core::{Agent, nearest};
+use analects_local::Local;
+use analects_providers::LOCAL_VENDOR;
 use analects_runtime::AgentSource;
 
 use crate::environment::{DEFAULT_MODEL, Environment};
 use crate::failure::{Failure, io_error_text};
 use crate::hints::Advice;
-use crate::ui;
+use crate::{local, ui};
 pub use set::set;
 
 use read::{AgentDefinition, CompactAt, ConfigFile, Owner};
@@ -96,6 +98,8 @@ pub struct Config {
     agents: PathBuf,
     /// The default model that the environment names. It wins over the files.
     default: Option<String>,
+    /// The models on this machine; `None` if there can be none.
+    local: Option<Local>,
 }
 
 impl Config {
@@ -131,6 +135,7 @@ impl Config {
             files,
             agents: environment.config.join("agents"),
             default,
+            local: local::models(environment).ok(),
         })
     }
 
@@ -364,6 +369,16 @@ impl AgentSource for Config {
 
     fn is_pointer(&self, word: &str) -> bool {
         POINTERS.contains(&word)
+    }
+
+    /// The default model of the environment is downloaded when it is asked, so it is never missing.
+    fn is_missing(&self, model: &str) -> bool {
+        let Some((LOCAL_VENDOR, name)) = model.split_once('/') else {
+            return false;
+        };
+        let local = self.local.as_ref();
+        self.default.as_deref() != Some(model)
+            && local.is_some_and(|local| local.find(name).is_err())
     }
 }
 

@@ -225,28 +225,19 @@ pub fn append_answer(document: &Document, cells: &[NewCell]) -> Splice {
     splice
 }
 
-/// Adds a ready cell to a file that ends with a reply, so that a person does not type into the reply. `None` for any
-/// other file.
-pub fn append_ready_cell(document: &Document) -> Option<Splice> {
-    let last = document.cells().next_back()?;
-    if last.role() != CellRole::Reply {
-        return None;
-    }
+/// The text of a ready cell for a copy of the file that ends at `end`, between two cells or at the end of the file.
+pub(super) fn ready_cell_text(document: &Document, end: usize) -> String {
     let line_end = document.line_end();
-    let source = &document.source;
     let blank_line = [line_end, line_end].concat();
-    let mut text = if source.ends_with(blank_line.as_bytes()) {
-        String::new()
-    } else {
-        document.gap_at_end()
-    };
+    let copied = &document.source[..end];
+    let mut text = String::new();
+    if end == document.source.len() && !copied.ends_with(blank_line.as_bytes()) {
+        text = document.gap_at_end();
+    }
     text.push_str(&"#".repeat(document.new_cell_level()));
     text.push_str(" %%");
     text.push_str(line_end);
-    Some(Splice {
-        at: Span::new(source.len(), source.len()),
-        bytes: text.into_bytes(),
-    })
+    text
 }
 
 /// Replaces a cell by another one, which keeps its level unless it has one of its own.

@@ -9,6 +9,7 @@ use jiff::tz::TimeZone;
 
 use super::cell_edits::{CellEdit, Edit, edit_cells, would_change_others};
 use super::code::code;
+use super::edit::ready_cell_text;
 use super::item::{ItemError, ItemErrorKind};
 use super::messages::{check_is_first, details_cell, details_lines, put_messages};
 use super::{Cell, CellMessages, CellRole, Document, MetaKey, NewCell, Splice, append};
@@ -198,7 +199,8 @@ fn no_cell(message: &MessageId) -> ItemError {
 
 /// A copy of the file up to a cell and what completes it: the results of calls, the outputs of code, what came with a
 /// summary. Its bytes are those of the original. Tombstones and revisions of these cells further down, and their
-/// details, are added to the copy.
+/// details, are added to the copy. Without these, a copy that ends with a reply gets a ready cell, so that a person does
+/// not type into the reply.
 pub fn fork(document: &Document, at: usize) -> Result<Vec<u8>, ItemError> {
     let read = CellMessages::of(document, &SessionId::default());
     let message = read
@@ -217,8 +219,12 @@ pub fn fork(document: &Document, at: usize) -> Result<Vec<u8>, ItemError> {
     }
     changes.retain(|change| *change > last);
     let end = document.cell_at(last).map_or(0, |cell| cell.span().end);
-    let copied = document.source()[..end].to_vec();
+    let mut copied = document.source()[..end].to_vec();
     if changes.is_empty() && details_lines(document).is_empty() {
+        let last = document.cell_at(last);
+        if last.is_some_and(|cell| cell.role() == CellRole::Reply) {
+            copied.extend(ready_cell_text(document, end).into_bytes());
+        }
         return Ok(copied);
     }
     let mut copy = document.with_source_within_section(copied);

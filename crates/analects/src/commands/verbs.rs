@@ -492,11 +492,6 @@ pub fn fork_file(
         let end = find_one(&document, name).map_err(refused)?;
         lost_summary = uncounted_at(&document, end);
         bytes = msgfile::fork(&document, end).map_err(refused)?;
-        let forked = document.with_source_within_section(bytes);
-        bytes = match msgfile::append_ready_cell(&forked) {
-            Some(ready) => ready.apply(forked.source()),
-            None => forked.into_source(),
-        };
     }
 
     let copy = copy.map_or_else(|| free_copy_name(path), Path::to_path_buf);

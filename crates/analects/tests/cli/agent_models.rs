@@ -19,6 +19,10 @@ fn chat_uses_the_first_usable_model_and_names_the_skipped_ones() {
             "warning: w: anthropc/x is skipped (unknown model)",
         ),
         (
+            "local/smollm2, openai/tiny",
+            "warning: w: local/smollm2 is skipped (not on this machine yet); openai/tiny answers",
+        ),
+        (
             "anthropic/claude-sonnet-4-5, openai/tiny",
             "is skipped (no key for this model: ANTHROPIC_API_KEY is not set); openai/tiny answers",
         ),

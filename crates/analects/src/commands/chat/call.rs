@@ -400,6 +400,13 @@ fn note_in_words(note: &ResponderNote) -> String {
             };
             format!("warning: {agent}: {model} is skipped ({why}); {instead} answers")
         }
+        ResponderNote::MissingModelSkipped {
+            agent,
+            model,
+            instead,
+        } => format!(
+            "warning: {agent}: {model} is skipped (not on this machine yet); {instead} answers"
+        ),
         ResponderNote::LastModelSkipped {
             model,
             why,
