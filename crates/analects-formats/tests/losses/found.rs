@@ -5,6 +5,9 @@ use serde_json::{Map, Value};
 
 use crate::marks::Mark;
 
+/// The place of what only a message file says, and other formats keep as it is: whole cells and frontmatter.
+pub const KEPT: &str = "kept";
+
 /// Everything that was found in an output.
 #[derive(Debug, Default)]
 pub struct Found {
@@ -85,6 +88,9 @@ impl Found {
         if path.ends_with(".preamble") {
             self.text("preamble", value.clone());
         }
+        if path.contains("msgfile") {
+            self.text(KEPT, value.clone());
+        }
         self.fields.push((path.to_string(), value));
     }
 
@@ -122,17 +128,30 @@ impl Found {
             "root" => self.has_root(&mark.values[0]),
             "apart" => self.has_apart(&mark.values[0], &mark.values[1]),
             place => self.texts.iter().any(|(other, text)| {
-                *other == place && mark.values.iter().any(|value| text.contains(value))
+                (*other == place || *other == KEPT)
+                    && mark.values.iter().any(|value| text.contains(value))
             }),
         })
     }
 
     fn has_field(&self, mark: &Mark) -> bool {
+        let has_value = |text: &str| mark.values.iter().any(|value| text.contains(value));
+        let is_kept = self.texts.iter().any(|(place, text)| {
+            let is_type = mark
+                .values
+                .iter()
+                .any(|value| text.contains(&format!("[{value}]")));
+            let is_named = is_type || mark.keys.iter().any(|key| text.contains(key));
+            *place == KEPT && has_value(text) && is_named
+        });
+        if is_kept {
+            return true;
+        }
         self.fields.iter().any(|(path, found)| {
             let last = path.rsplit('.').next().unwrap_or(path);
             // The heading of a page says who and when in words of its own.
-            let in_heading =
-                last == "heading" && mark.values.iter().any(|value| found.contains(value));
+            let is_word = |value: &&String| value.len() > 2 && found.contains(value.as_str());
+            let in_heading = last == "heading" && mark.values.iter().any(|value| is_word(&value));
             let is_named = mark.keys.iter().any(|key| *key == last || *key == path);
             in_heading || is_named && mark.values.iter().any(|value| same(value, found))
         })
@@ -210,6 +229,8 @@ pub fn blocks(found: &mut Found, role: &'static str, content: &Value) {
     }
     for block in content.as_array().into_iter().flatten() {
         let Some(object) = block.as_object() else {
+            // A block of an unknown form.
+            found.text("block", block.as_str().unwrap_or_default());
             continue;
         };
         match string(block, "type") {

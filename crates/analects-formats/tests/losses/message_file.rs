@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::found::{Found, blocks, leaves, readable};
+use crate::found::{Found, KEPT, blocks, leaves, readable};
 
 /// A cell: its head and metadata, and its text.
 struct Cell {
@@ -49,7 +49,9 @@ fn is_head(line: &str) -> bool {
     let marks = line.trim_start_matches('#');
     let level = line.len() - marks.len();
     let rest = marks.trim_start_matches([' ', '\t']);
+    // All heads that are written have an id. Others stand in code blocks.
     (1..=5).contains(&level)
+        && line.contains("[^")
         && rest.len() < marks.len()
         && (rest.starts_with("%% ") || rest.starts_with("%%% ") || rest == "%%" || rest == "%%%")
 }
@@ -62,6 +64,7 @@ fn read_frontmatter<'a>(found: &mut Found, text: &'a str) -> &'a str {
     else {
         return text;
     };
+    found.text(KEPT, front);
     for line in front.lines() {
         if let Some((key, value)) = line.split_once(": ") {
             let value = value.trim().trim_matches('"');
@@ -101,14 +104,23 @@ fn read_cell(lines: &[&str]) -> Cell {
         (kind, attributes) = read_metadata(metadata.trim());
         rest.remove(0);
     }
-    let text: Vec<&str> = rest.iter().map(|line| unescape(line)).collect();
+    let mut text: Vec<&str> = rest.iter().map(|line| unescape(line)).collect();
+    let stored = attributes.iter().find(|(key, _)| key == "stored");
+    let lines = stored.and_then(|(_, value)| value.split(' ').next()?.strip_prefix("lines="));
+    let text = match lines {
+        Some(lines) => {
+            text = text[1..=lines.parse().unwrap()].to_vec();
+            text.join("\n")
+        }
+        None => text.join("\n").trim_matches('\n').to_string(),
+    };
     Cell {
         is_output,
         title: title.to_string(),
         id: id.to_string(),
         kind,
         attributes,
-        text: text.join("\n").trim_matches('\n').to_string(),
+        text,
     }
 }
 

@@ -1,6 +1,8 @@
 //! Message files with a single feature: calls of tools and their results, code and its outputs.
 
-use crate::marks::{Case, Mark, assistant, call, field, follows, picture, result, text, user};
+use crate::marks::{
+    Case, Mark, assistant, call, field, follows, picture, result, spelling, text, user,
+};
 use crate::message_file_cells::{TIME, after, case, duration, hidden, time};
 
 pub fn cases() -> Vec<Case> {
@@ -22,8 +24,20 @@ fn calling(name: &'static str, attributes: &str, cells: &str, mut marks: Vec<Mar
         assistant("ANSWER17"),
         call("tool17"),
         call("Paris17"),
+        generated(),
     ]);
     case(name, &source, marks)
+}
+
+/// Ids of calls that were made up.
+fn generated() -> Mark {
+    spelling(&[
+        "call_id",
+        "tool_use_id",
+        "link",
+        "malformed_input",
+        "is_error",
+    ])
 }
 
 /// A result of that call.
@@ -39,6 +53,10 @@ fn code(name: &'static str, attributes: &str, outputs: &str, mut marks: Vec<Mark
         "# %% [^3]\n\n[^3]: [code] {attributes}\n\nREASON17\n\n```python\nprint(17)\n```\n\n{outputs}"
     );
     marks.extend([user("REASON17"), user("print(17)"), is_code()]);
+    if !outputs.is_empty() {
+        // The number of the run, and the language again.
+        marks.push(spelling(&["link", "type_word", "kind"]));
+    }
     after(name, &cells, marks)
 }
 
@@ -57,7 +75,7 @@ fn calls() -> Vec<Case> {
     let changed = |name, content: &str, marks: Vec<Mark>| {
         let case = calling(name, "", "", vec![]);
         let source = String::from_utf8(case.source).unwrap();
-        let mut all = vec![user("QUESTION17"), assistant("ANSWER17")];
+        let mut all = vec![user("QUESTION17"), assistant("ANSWER17"), generated()];
         all.extend(marks);
         self::case(name, &source.replace(invoke, content), all)
     };
@@ -142,20 +160,26 @@ fn calls() -> Vec<Case> {
         case(
             "call without a reply",
             &format!(
-                "# %%\n\nQUESTION17\n\n# %%% [^c1]\n\n[^c1]: [tool] name=\"tool17\"\n\n{invoke}\n"
+                "# %%\n\nQUESTION17\n\n# %%% [^7]\n\n[^7]: [tool] name=\"tool17\"\n\n{invoke}\n"
             ),
-            vec![user("QUESTION17"), call("tool17"), call("Paris17")],
+            vec![
+                user("QUESTION17"),
+                call("tool17"),
+                call("Paris17"),
+                generated(),
+            ],
         ),
         case(
             "other name of a call",
             &format!(
-                "# %%\n\nQUESTION17\n\n# %%% [^c1]\n\n[^c1]: [tool] name=\"other17\"\n\n{invoke}\n"
+                "# %%\n\nQUESTION17\n\n# %%% [^7]\n\n[^7]: [tool] name=\"other17\"\n\n{invoke}\n"
             ),
             vec![
                 user("QUESTION17"),
                 call("tool17"),
                 call("Paris17"),
                 field(&["name"], "other17"),
+                generated(),
             ],
         ),
     ]
@@ -208,6 +232,7 @@ fn results() -> Vec<Case> {
                 field(&["status", "is_error"], "interrupted")
                     .or("true")
                     .or("(error)"),
+                spelling(&["status"]),
             ],
         ),
         outcome(
@@ -215,8 +240,8 @@ fn results() -> Vec<Case> {
             "status=\"pending\" output_file=\"later17.txt\"",
             "",
             vec![
-                field(&["status"], "pending").listed_as(&["pending-output"]),
-                field(&["output_file"], "later17.txt").listed_as(&["pending-output"]),
+                field(&["status"], "pending").listed_as(&["pending-output", "cell"]),
+                field(&["output_file"], "later17.txt").listed_as(&["pending-output", "cell"]),
             ],
         ),
         outcome(
@@ -288,6 +313,8 @@ fn results() -> Vec<Case> {
             "result without a call",
             &cell("9.zzzzzzzz.1", "status=\"success\"", "ORPHAN17"),
             vec![
+                generated(),
+                generated(),
                 result("ORPHAN17").listed_as(&["orphan-result"]),
                 succeeded(),
             ],
@@ -329,7 +356,7 @@ fn codes() -> Vec<Case> {
                 output("OUT17"),
                 output("ERR17"),
                 output("OPEN17"),
-                follows("OUT17", "REASON17"),
+                follows("OUT17", "REASON17").listed_as(&["attachment"]),
             ],
         ),
         code(
@@ -418,5 +445,5 @@ fn codes() -> Vec<Case> {
 
 /// The language of an output.
 fn language(value: &str) -> Mark {
-    field(&["language", "type"], value).listed_as(&["code_output", "attachment"])
+    field(&["language", "type"], value).listed_as(&["type_word", "code_output", "attachment"])
 }

@@ -1,7 +1,7 @@
 //! Message files with a single feature: cells and their attributes.
 
 use crate::marks::{
-    Case, Mark, apart, assistant, field, follows, picture, starts, text, thinking, user,
+    Case, Mark, apart, assistant, field, follows, picture, spelling, starts, text, thinking, user,
 };
 
 /// Makes a case of a message file.
@@ -32,7 +32,7 @@ fn reply(name: &'static str, attributes: &str, mut marks: Vec<Mark>) -> Case {
 
 /// The name of the agent that answers.
 fn author() -> Mark {
-    field(&["author", "name"], "agent17")
+    field(&["author", "name", "type"], "agent17").listed_as(&["type_word"])
 }
 
 /// A question, an answer, and cells that follow.
@@ -117,7 +117,7 @@ fn questions() -> Vec<Case> {
         question(
             "title in an attribute",
             "title=\"TITLE17\\nlines\"",
-            vec![field(&["title"], "TITLE17\nlines")],
+            vec![field(&["title"], "TITLE17\nlines").or("TITLE17 lines")],
         ),
         case(
             "title of a question",
@@ -134,7 +134,9 @@ fn questions() -> Vec<Case> {
             "# %% [^chosen17]\n\n[^chosen17]: [markdown]\n\nQUESTION17\n",
             vec![
                 user("QUESTION17"),
-                field(&["cell", "id"], "chosen17").machine(),
+                field(&["cell", "id"], "chosen17")
+                    .listed_as(&["cell_id"])
+                    .machine(),
             ],
         ),
         question("hidden question", "history=none", vec![hidden()]),
@@ -194,7 +196,7 @@ fn questions() -> Vec<Case> {
 
 /// That the model does not see a message.
 pub fn hidden() -> Mark {
-    field(&["history", "hidden"], "exclude")
+    field(&["history", "hidden", "target_history"], "exclude")
         .or("none")
         .or("true")
         .listed_as(&["message"])
@@ -329,10 +331,10 @@ fn replies() -> Vec<Case> {
              output_file=\"answers17.md\" nonce=\"k3f9qx7a\"\n",
             vec![
                 user("QUESTION17"),
-                field(&["output_file"], "answers17.md").listed_as(&["pending-output"]),
-                field(&["status"], "pending").listed_as(&["pending-output"]),
-                field(&["nonce"], "k3f9qx7a").listed_as(&["pending-output"]),
-                author().listed_as(&["pending-output"]),
+                field(&["output_file"], "answers17.md").listed_as(&["pending-output", "cell"]),
+                field(&["status"], "pending").listed_as(&["pending-output", "cell"]),
+                field(&["nonce"], "k3f9qx7a").listed_as(&["pending-output", "cell"]),
+                author().listed_as(&["pending-output", "cell"]),
             ],
         ),
         reply(
@@ -411,9 +413,9 @@ fn others() -> Vec<Case> {
             ),
             vec![
                 text("summary", "SUMMARY17"),
-                field(&["from"], "x17").machine(),
-                field(&["to"], "y17").machine(),
-                field(&["count"], "917").machine(),
+                field(&["from"], "x17").part_of("summary").machine(),
+                field(&["to"], "y17").part_of("summary").machine(),
+                field(&["count"], "917").part_of("summary").machine(),
             ],
         ),
         after(
@@ -422,6 +424,7 @@ fn others() -> Vec<Case> {
             vec![
                 text("summary", "SUMMARY17"),
                 text("separator", "").listed_as(&["compact_boundary", "through"]),
+                spelling(&["summary_id", "kept_from"]),
             ],
         ),
         after(
@@ -439,7 +442,7 @@ fn others() -> Vec<Case> {
             vec![
                 text("attachment", "ATTACHED17"),
                 kind("file"),
-                field(&["path"], "file17.txt").listed_as(&["attachment"]),
+                field(&["path"], "file17.txt").listed_as(&["attachment", "data"]),
             ],
         ),
         after(
@@ -454,7 +457,7 @@ fn others() -> Vec<Case> {
         ),
         after("text in a boundary", &cell("b1", boundary, "HIDDEN17"), {
             let mut marks = boundary_marks;
-            marks.push(text("separator", "HIDDEN17").listed_as(&["text", "content"]));
+            marks.push(text("separator", "HIDDEN17").listed_as(&["text", "compact_boundary"]));
             marks
         }),
         after(
@@ -505,7 +508,10 @@ fn others() -> Vec<Case> {
         after(
             "text outside of the JSON of a block",
             &(block("{\"type\":\"odd17\"}") + "OUTSIDE17\n"),
-            vec![text("block", "odd17"), text("block", "OUTSIDE17")],
+            vec![
+                text("block", "odd17"),
+                text("block", "OUTSIDE17").listed_as(&["text"]),
+            ],
         ),
         after(
             "whole message as JSON",
@@ -517,6 +523,8 @@ fn others() -> Vec<Case> {
             ),
             vec![
                 user("JSON17"),
+                starts("JSON17"),
+                spelling(&["session_id"]),
                 field(&["id", "uuid"], "u17").machine(),
                 field(&["odd"], "1717")
                     .listed_as(&["provider_details"])
@@ -536,7 +544,10 @@ fn others() -> Vec<Case> {
         after(
             "raw text",
             "# %% [^4]\n\n[^4]: [raw]\n\nRAW17\n",
-            vec![user("RAW17"), field(&["type"], "raw").machine()],
+            vec![
+                user("RAW17"),
+                field(&["type"], "raw").listed_as(&["type_word"]).machine(),
+            ],
         ),
         after(
             "bytes that are no base64",
@@ -545,7 +556,8 @@ fn others() -> Vec<Case> {
                 picture("?BAD17?")
                     .or_in("user")
                     .or_in("block")
-                    .listed_as(&["bad-base64"]),
+                    .listed_as(&["bad-base64", "block"]),
+                spelling(&["block"]),
             ],
         ),
         after(
@@ -553,7 +565,7 @@ fn others() -> Vec<Case> {
             "# %% model17[^a9]\n\n[^a9]: [agent] name=\"quick17\" temperature=0.17\n",
             vec![
                 field(&["agent"], "quick17"),
-                field(&["models"], "model17").listed_as(&["agent quick17"]),
+                field(&["models", "agent"], "model17").listed_as(&["agent quick17"]),
                 field(&["temperature"], "0.17").listed_as(&["agent quick17"]),
             ],
         ),
@@ -562,8 +574,8 @@ fn others() -> Vec<Case> {
             "# %% model17[^a9]\n\n[^a9]: [agent] name=\"quick17\"\n\nUNREAD17\n",
             vec![
                 field(&["agent"], "quick17"),
-                field(&["models"], "model17").listed_as(&["agent quick17"]),
-                text("agent", "UNREAD17"),
+                field(&["models", "agent"], "model17").listed_as(&["agent quick17"]),
+                text("agent", "UNREAD17").listed_as(&["cell"]),
             ],
         ),
         after(
@@ -595,13 +607,18 @@ fn others() -> Vec<Case> {
             "# %% [^4]\n\n[^4]: [summary]\n\nWRONG17\n",
             vec![
                 user("WRONG17"),
-                field(&["type"], "summary").listed_as(&["misplaced-type"]),
+                field(&["type"], "summary")
+                    .listed_as(&["type_word"])
+                    .listed_as(&["misplaced-type"]),
             ],
         ),
         after(
             "misspelled type",
             "# %% [^4]\n\n[^4]: [cdoe17]\n\nWRONG17\n",
-            vec![user("WRONG17"), field(&["type"], "cdoe17")],
+            vec![
+                user("WRONG17"),
+                field(&["type"], "cdoe17").listed_as(&["type_word"]),
+            ],
         ),
     ]
 }

@@ -378,7 +378,12 @@ fn pictures() -> Vec<Case> {
         odd(
             "picture outside of the folder",
             "![](../cat17.png)",
-            vec![user("![](../cat17.png)")],
+            vec![
+                user("![](../cat17.png)")
+                    .or("../cat17.png")
+                    .or_in("picture")
+                    .listed_as(&["image"]),
+            ],
         ),
     ]
 }

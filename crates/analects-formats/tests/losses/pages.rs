@@ -65,6 +65,8 @@ fn add_item(found: &mut Found, tag: &str, lines: &[&str]) {
             Some(image) => {
                 let source = image.split_once("src=\"").map(|(_, source)| source);
                 let source = source.and_then(|source| source.split_once('"'));
+                found.text(place, text.join("\n"));
+                text.clear();
                 found.text("picture", source.map_or("", |(source, _)| source));
                 add_attributes(found, image.trim_end_matches("/>"));
             }
@@ -138,7 +140,9 @@ pub fn page(output: &[u8]) -> Found {
         let heading = line.strip_prefix("## ").and_then(|heading| {
             let known = HEADINGS.iter().find(|(words, _)| {
                 let rest = heading.strip_prefix(words);
-                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(" ("))
+                rest.is_some_and(|rest| {
+                    rest.is_empty() || rest.starts_with(" (") || rest.starts_with(": ")
+                })
             });
             known.map(|(_, place)| (*place, heading))
         });
@@ -157,9 +161,10 @@ pub fn page(output: &[u8]) -> Found {
         } else if line.starts_with("> *Thinking:*") {
             inner = Some("thinking");
             found.line("thinking", line);
-        } else if let ("preamble", Some(title)) = (place, line.strip_prefix("# ")) {
-            found.text("title", title);
+        } else if let Some(title) = line.strip_prefix("# ") {
             found.field("title", title);
+            found.text("title", title);
+            found.text(inner.unwrap_or(place), line);
         } else if let Some((_, address)) = line.split_once("](<") {
             found.text("picture", address.trim_end_matches(">)"));
         } else {

@@ -147,7 +147,7 @@ pub fn claude_code() -> Vec<Case> {
         inner(
             "model",
             "\"model\":\"model17\"",
-            vec![field(&["model"], "model17").machine()],
+            vec![field(&["model", "author"], "model17").machine()],
         ),
         inner(
             "usage",
@@ -268,8 +268,8 @@ pub fn claude_code() -> Vec<Case> {
             vec![
                 field(&["cost", "cost_usd"], "1e-09").machine(),
                 spelled(&["cost", "cost_usd", "costUSD"], "1e-09")
-                    .listed_as(&["provider_details", "extra"])
-                    .machine(),
+                    .listed_as(&["extra"])
+                    .an_id(),
             ],
         ),
     ]
@@ -404,9 +404,11 @@ pub fn chat_markdown() -> Vec<Case> {
             "<SEPERATOR />\n\nBELOW17",
             vec![
                 text("separator", "").listed_as(&["compact_boundary"]),
-                field(&["text"], "BELOW17")
-                    .or_in("separator")
-                    .listed_as(&["compact_boundary", "separator-text"]),
+                field(&["text"], "BELOW17").or_in("separator").listed_as(&[
+                    "compact_boundary",
+                    "separator-text",
+                    "provider_details",
+                ]),
             ],
         ),
         item(
@@ -469,13 +471,19 @@ pub fn chat_markdown() -> Vec<Case> {
         front(
             "unknown key",
             "mood: BAR17",
-            vec![state(field(&["mood"], "BAR17")).machine()],
+            vec![
+                state(field(&["mood"], "BAR17"))
+                    .listed_as(&["extra"])
+                    .machine(),
+            ],
         ),
         front(
             "comment",
             "mood: BAR17\n# COMMENT17",
             vec![
-                state(field(&["mood"], "BAR17")).machine(),
+                state(field(&["mood"], "BAR17"))
+                    .listed_as(&["extra"])
+                    .machine(),
                 text("comment", "COMMENT17"),
             ],
         ),
@@ -559,7 +567,11 @@ pub fn chat_session() -> Vec<Case> {
             "unknown key",
             ",\"mood\":\"BAR17\"",
             "",
-            vec![state(field(&["mood"], "BAR17")).machine()],
+            vec![
+                state(field(&["mood"], "BAR17"))
+                    .listed_as(&["extra"])
+                    .machine(),
+            ],
         ),
         item(
             "author",
@@ -593,7 +605,7 @@ pub fn chat_session() -> Vec<Case> {
                 user("SAID17"),
                 count("1717"),
                 count("717"),
-                count("2434").or("717"),
+                spelling(&["usage", "provider_details"]),
             ],
         ),
         item(
