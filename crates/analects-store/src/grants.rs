@@ -184,15 +184,15 @@ impl FileState {
         let state = FileState {
             modified,
             size: bytes.len() as u64,
-            hash: Some(hash(&bytes)),
+            hash: Some(content_hash(&bytes)),
         };
         Some((state, String::from_utf8(bytes).ok()))
     }
 }
 
-/// Returns a hash of the content of a file. It only has to avoid accidental collisions: an attacker could put the old
+/// Returns a hash of the content of a file, as [`FileState`] has it. It only has to avoid accidental collisions: an attacker could put the old
 /// content back as well.
-fn hash(bytes: &[u8]) -> String {
+pub fn content_hash(bytes: &[u8]) -> String {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, bytes)
         .simple()
         .to_string()

@@ -132,7 +132,7 @@ pub mod vfs;
 pub use answers::AnswerDestination;
 pub use error::StoreError;
 pub use folders::StoreFolders;
-pub use grants::{FileGrant, FileGrants, FileState};
+pub use grants::{FileGrant, FileGrants, FileState, content_hash};
 pub use ids::OsIds;
 pub use journal::{
     AllJournalMessages, AnswerDelta, AnswerEntry, Journal, JournalRecord, LostRewind,

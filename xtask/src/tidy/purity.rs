@@ -33,6 +33,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ("analects-client", &["analects-core", "analects-providers"]),
     ("analects-local", &[]),
     (
+        "analects-tools",
+        &["analects-core", "analects-context", "analects-store"],
+    ),
+    (
         "analects-runtime",
         &[
             "analects-core",
@@ -54,6 +58,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "analects-client",
             "analects-local",
             "analects-runtime",
+            "analects-tools",
         ],
     ),
     // For tests: it stands below no crate that ships, so no other line may name it.
