@@ -10,8 +10,7 @@ use std::time::Duration;
 use analects_context::{Calibration, FileFreshness};
 use analects_core::verbs::Change;
 use analects_core::{
-    Agent, Block, Body, Chain, Content, Message, MessageId, Problem, RawMap, Summary, ToolResult,
-    ToolUse, User, chain,
+    Agent, Block, Body, Chain, Content, Message, MessageId, Problem, Summary, ToolUse, chain,
 };
 use analects_store::{AnswerDelta, StoreError};
 use jiff::Timestamp;
@@ -282,29 +281,4 @@ pub(crate) fn calls_of(answer: &Message) -> impl Iterator<Item = &ToolUse> {
         _ => &[],
     };
     blocks.iter().filter_map(Block::as_tool_use)
-}
-
-/// A message with a result for each call of an answer, which says that the tool was not run; `None` if the answer has no
-/// calls. No tools run yet, and providers refuse a conversation that leaves a call without a result.
-pub(crate) fn results_of_unrun_calls(answer: &Message) -> Option<Message> {
-    let results: Vec<Block> = calls_of(answer).map(unrun_result).collect();
-    if results.is_empty() {
-        return None;
-    }
-    let user = User {
-        content: Content::Blocks(results),
-        ..User::default()
-    };
-    Some(Message::new("", Body::User(user)))
-}
-
-fn unrun_result(call: &ToolUse) -> Block {
-    let name = &call.name;
-    let text = format!("{name} was not run: there is no tool of that name here");
-    Block::ToolResult(ToolResult {
-        tool_use_id: call.id.clone(),
-        content: text.into(),
-        is_error: Some(true),
-        extra: RawMap::new(),
-    })
 }

@@ -18,10 +18,13 @@ use jiff::Timestamp;
 use crate::answer_deadline::AnswerDeadline;
 use crate::answer_queue::Scope;
 use crate::compaction::{CompactionError, CompactionPlan, CompactionReport, Summariser};
-use crate::conversation::{additions, calls_of, results_of_unrun_calls, single_summary};
+use crate::conversation::{additions, calls_of, single_summary};
 use crate::cost_limit::{CostLimit, affordable, least_cost};
 use crate::network::Network;
-use crate::turn::{AnswerResult, Effect, EndReason, MissingItem, PlanResult, Turn, TurnInput};
+use crate::tools::{RepeatedCalls, results_message, unrun_results};
+use crate::turn::{
+    AnswerResult, Effect, EndReason, MissingItem, PlanResult, ToolsResult, Turn, TurnInput,
+};
 use crate::turn_config::TurnSetup;
 use crate::{Conversation, Question, Snapshot, files};
 
@@ -43,6 +46,8 @@ pub enum TurnEvent {
     Compacted(CompactionReport),
     /// The compaction failed and the conversation is unchanged.
     NotCompacted(CompactionError),
+    /// The tools that the model called are about to run.
+    RunningTools,
     /// The model is asked again: it called tools, or it refused a prompt that is shorter now.
     AskingAgain,
 }
@@ -75,6 +80,8 @@ pub enum TurnEnd {
     ChoiceRemoved,
     /// The model called tools, and none of them can run.
     ToolsNotRun,
+    /// The model makes the same calls again and again, and gets the same results.
+    CallsRepeated,
     /// A message may only be sent as a summary, and there is none.
     NoSummary {
         /// The name that a person knows the message by.
@@ -115,6 +122,7 @@ pub(crate) struct TurnDriver<'d, 's> {
     /// Whether a question was waiting when the next answer was first planned.
     had_question: Option<bool>,
     answer: Option<Message>,
+    repeated_calls: RepeatedCalls,
     error: Option<ClientError>,
     summary_error: Option<CompactionError>,
     problems: Vec<Problem>,
@@ -149,6 +157,7 @@ impl<'d, 's> TurnDriver<'d, 's> {
             fresh_snapshot: None,
             had_question: None,
             answer: None,
+            repeated_calls: RepeatedCalls::default(),
             error: None,
             summary_error: None,
             problems: Vec::new(),
@@ -529,14 +538,29 @@ impl<'d, 's> TurnDriver<'d, 's> {
         self.conversation.set_notes(&notes);
     }
 
-    /// Gives each call a result that says that no tool was run.
+    /// Runs the calls of the answer and records a result for each. Without tools, the results say so.
     fn run_tools(&mut self) -> Result<TurnInput, StoreError> {
-        let results = self.answer.as_ref().and_then(results_of_unrun_calls);
-        if let Some(results) = results {
-            self.conversation
-                .apply(additions([results]), &[], Timestamp::now())?;
-        }
-        Ok(TurnInput::ToolsRan(false))
+        self.tell(TurnEvent::RunningTools);
+        let Some(answer) = &self.answer else {
+            return Ok(TurnInput::ToolsRan(ToolsResult::NoTools));
+        };
+        let calls: Vec<_> = calls_of(answer).collect();
+        let (results, end) = match self.setup.tools() {
+            Some(tools) => {
+                let results = tools.run(&calls);
+                let end = if self.repeated_calls.note(&calls, &results) {
+                    ToolsResult::Repeated
+                } else {
+                    ToolsResult::Ran
+                };
+                (results, end)
+            }
+            None => (unrun_results(&calls), ToolsResult::NoTools),
+        };
+        let message = results_message(&calls, results);
+        self.conversation
+            .apply(additions([message]), &[], Timestamp::now())?;
+        Ok(TurnInput::ToolsRan(end))
     }
 
     fn end(mut self, reason: EndReason) -> Outcome {
@@ -569,6 +593,7 @@ impl<'d, 's> TurnDriver<'d, 's> {
             EndReason::ItemMissing(MissingItem::Question) => TurnEnd::QuestionRemoved,
             EndReason::ItemMissing(MissingItem::Choice) => TurnEnd::ChoiceRemoved,
             EndReason::ToolsNotRun => TurnEnd::ToolsNotRun,
+            EndReason::CallsRepeated => TurnEnd::CallsRepeated,
             EndReason::NoSummary(id) => TurnEnd::NoSummary {
                 name: self.conversation.name_of(&id),
                 why: self.summary_error.take().map(Box::new),

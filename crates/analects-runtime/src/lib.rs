@@ -75,7 +75,7 @@
 //!
 //! # Limitations
 //!
-//! - No tools run. Each call gets a result that says so, and the turn ends there.
+//! - Tools run only if the caller brings a [`ToolRunner`]. Else each call gets a result that says so, and the turn ends.
 //! - In a stored conversation, an answer reaches the disk when it is finished or stopped, not while it arrives.
 //! - The calibration of token estimates is stored with a session, but not with a message file.
 //! - Two programs that continue the same session at once make two branches; nothing merges them.
@@ -93,6 +93,7 @@ mod money;
 mod network;
 mod prepare;
 mod stored;
+mod tools;
 pub mod turn;
 mod turn_config;
 
@@ -111,4 +112,5 @@ pub use money::dollars;
 pub use network::NetworkError;
 pub use prepare::{AskError, AskOptions, PrepareError, Prepared, TurnPlan, WriteProgress, prepare};
 pub use stored::{Branches, StoredConversation, size_in_words};
+pub use tools::{CallResult, ToolRunner};
 pub use turn_config::{ServerStarter, TurnConfig, budget};

@@ -73,8 +73,8 @@ pub enum TurnInput {
     Answered(AnswerResult),
     /// The answer is on disk.
     Recorded,
-    /// Every call of the answer has a result. True if at least one tool really ran.
-    ToolsRan(bool),
+    /// Every call of the answer has a result.
+    ToolsRan(ToolsResult),
     /// The person stopped the turn.
     Stopped,
 }
@@ -102,6 +102,17 @@ pub enum MissingItem {
     Question,
     /// A message that was chosen to be sent or to be left out.
     Choice,
+}
+
+/// How the calls of an answer ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolsResult {
+    /// The model gets the results and is asked again.
+    Ran,
+    /// There are no tools here.
+    NoTools,
+    /// The model made the same calls several times, and the results are the same.
+    Repeated,
 }
 
 /// How the model answered.
@@ -156,6 +167,8 @@ pub enum EndReason {
     ItemMissing(MissingItem),
     /// The model called tools, and none of them can run.
     ToolsNotRun,
+    /// The model makes the same calls again and again, and gets the same results.
+    CallsRepeated,
     /// This message may only be sent as a summary, and there is none.
     NoSummary(MessageId),
     /// The turn sent this many requests, and the model is not done.
@@ -246,8 +259,7 @@ impl Turn {
             }
             (State::Asking, TurnInput::Answered(answer)) => self.after_answer(&answer),
             (State::Recording(after), TurnInput::Recorded) => self.after_recording(after),
-            (State::RunningTools, TurnInput::ToolsRan(true)) => self.plan(),
-            (State::RunningTools, TurnInput::ToolsRan(false)) => self.end(EndReason::ToolsNotRun),
+            (State::RunningTools, TurnInput::ToolsRan(result)) => self.after_tools(result),
             _ => self.end(EndReason::Failed),
         }
     }
@@ -365,6 +377,14 @@ impl Turn {
             self.record(AfterRecording::Tools)
         } else {
             self.record(AfterRecording::Done)
+        }
+    }
+
+    fn after_tools(&mut self, result: ToolsResult) -> Effect {
+        match result {
+            ToolsResult::Ran => self.plan(),
+            ToolsResult::NoTools => self.end(EndReason::ToolsNotRun),
+            ToolsResult::Repeated => self.end(EndReason::CallsRepeated),
         }
     }
 

@@ -10,12 +10,12 @@ use analects_context::{
     BackOff, Budget, Calibration, Count, Counter, Plan, Planner, ProjectDocument, Threshold,
     Tokenizer, count_tokens_from_usage, format_system_prompt_with_context, should_compact,
 };
-use analects_core::{Agent, Chain, Message};
+use analects_core::{Agent, Chain, Message, ToolChoice, ToolSpec};
 use analects_store::FileGrants;
 use jiff::{Timestamp, Unit};
 
-use crate::ResolvedAgent;
 use crate::turn::TurnLimits;
+use crate::{ResolvedAgent, ToolRunner};
 
 /// Starts the server of a local model just before the first request to it.
 /// A turn that ends before it asks starts no server.
@@ -38,6 +38,8 @@ pub struct TurnConfig {
     pub tokenizer: Option<Arc<dyn Tokenizer + Send>>,
     /// Documents of the project that go into the system prompt.
     pub documents: Vec<ProjectDocument>,
+    /// The tools that the model is offered; `None` for none.
+    pub tools: Option<Arc<dyn ToolRunner>>,
     /// Names and values that go into the system prompt, such as the date.
     pub context: Vec<(String, String)>,
     /// The permissions to read attached files again; `None` to read none.
@@ -58,6 +60,7 @@ impl Default for TurnConfig {
             starter: None,
             tokenizer: None,
             documents: Vec::new(),
+            tools: None,
             context: Vec::new(),
             grants: None,
             question_timeouts: true,
@@ -92,6 +95,8 @@ pub fn budget(agent: &Agent, model: &Model) -> Budget {
 pub(crate) struct TurnSetup {
     pub(crate) agent: ResolvedAgent,
     pub(crate) config: TurnConfig,
+    /// The tools that the request names.
+    tool_specs: Vec<ToolSpec>,
 }
 
 impl TurnSetup {
@@ -101,7 +106,19 @@ impl TurnSetup {
             config.summariser = None;
             config.threshold = None;
         }
-        TurnSetup { agent, config }
+        let tools = config.tools.as_ref().filter(|_| takes_tools(&agent.model));
+        let tool_specs = tools.map(|tools| tools.specs()).unwrap_or_default();
+        TurnSetup {
+            agent,
+            config,
+            tool_specs,
+        }
+    }
+
+    /// The tools, if the model is offered any.
+    pub(crate) fn tools(&self) -> Option<&dyn ToolRunner> {
+        let tools = self.config.tools.as_deref();
+        tools.filter(|_| !self.tool_specs.is_empty())
     }
 
     /// How many tokens fit into a request and its answer.
@@ -149,8 +166,11 @@ impl TurnSetup {
     }
 
     /// A planner for this agent, with the documents and values of the configuration in the system prompt.
-    pub(crate) fn planner<'p>(&self, agent: &'p Agent) -> Planner<'p> {
-        let planner = Planner::new(agent).with_budget(budget(agent, &self.agent.model));
+    pub(crate) fn planner<'p>(&'p self, agent: &'p Agent) -> Planner<'p> {
+        let mut planner = Planner::new(agent).with_budget(budget(agent, &self.agent.model));
+        if !self.tool_specs.is_empty() {
+            planner = planner.with_tools(&self.tool_specs, Some(ToolChoice::Auto));
+        }
         let TurnConfig {
             documents, context, ..
         } = &self.config;
@@ -189,6 +209,12 @@ impl TurnSetup {
         base.duration_ms = u64::try_from(took.as_millis()).ok();
         base
     }
+}
+
+/// Whether a model may be offered tools: unless it is known to call none.
+fn takes_tools(model: &Model) -> bool {
+    let facts = model.facts.as_ref();
+    facts.and_then(|facts| facts.tools) != Some(false)
 }
 
 /// An upper estimate of the tokens of a context. It saves a proper count, which takes as long as planning.

@@ -3,7 +3,8 @@
 use analects_core::{Raw, ToolSpec};
 
 use crate::arguments::{Arguments, Parameter, schema};
-use crate::{ToolError, Workspace, grep, list_files, read_file, write_file};
+use crate::rule::no_such_tool;
+use crate::{FolderPath, ToolError, Workspace, grep, list_files, read_file, write_file};
 
 /// A tool that works on the files of a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +99,17 @@ impl FileTool {
             FileTool::ReadFile | FileTool::ListFiles | FileTool::Grep => Access::Reads,
             FileTool::WriteFile | FileTool::EditFile => Access::Writes,
         }
+    }
+
+    /// The words for a name that no tool has.
+    pub fn unknown(name: &str) -> String {
+        no_such_tool(name)
+    }
+
+    /// The file that a call changes or reads; `None` if it names none, or none in this folder.
+    pub fn path_of(self, workspace: &Workspace, arguments: &Raw) -> Option<FolderPath> {
+        let path = arguments.as_object()?.string("path")?;
+        workspace.path(&path).ok()
     }
 
     /// The tool as a request offers it to a model.

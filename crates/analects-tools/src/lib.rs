@@ -27,7 +27,8 @@
 //! 1. A [`FileTool`] has a name, a description for the model, and an [`Access`].
 //! 2. A [`Folder`] is opened once; all paths of calls start there and cannot leave it.
 //! 3. A [`Workspace`] is a folder together with what the model has seen of its files.
-//! 4. A call gives a [`ToolOutput`] or a [`ToolError`]. The text of both is for the model.
+//! 4. A [`Rule`] says in advance which calls may run.
+//! 5. A call gives a [`ToolOutput`] or a [`ToolError`]. The text of both is for the model.
 //!
 //! # Limitations
 //!
@@ -47,6 +48,7 @@ mod grep;
 mod list_files;
 mod path;
 mod read_file;
+mod rule;
 mod walk;
 mod workspace;
 mod write_file;
@@ -55,4 +57,5 @@ pub use error::ToolError;
 pub use file_tool::{Access, FileTool, ToolOutput};
 pub use folder::Folder;
 pub use path::FolderPath;
+pub use rule::Rule;
 pub use workspace::Workspace;

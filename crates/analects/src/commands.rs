@@ -29,6 +29,7 @@ mod session;
 mod set;
 mod show;
 mod tokens;
+mod tool;
 mod verbs;
 
 use clap::Subcommand;
@@ -63,6 +64,7 @@ pub enum Command {
     #[command(alias = "get")]
     Show(show::ShowArgs),
     Tokens(tokens::TokensArgs),
+    Tool(tool::ToolArgs),
     Check(check::CheckArgs),
     Fmt(fmt::FmtArgs),
 }
@@ -95,6 +97,7 @@ impl Command {
             Command::List(args) => list::run(&args),
             Command::Show(args) => show::run(&args),
             Command::Tokens(args) => tokens::run(&args),
+            Command::Tool(args) => tool::run(&args),
             Command::Check(args) => check::run(&args),
             Command::Fmt(args) => fmt::run(&args),
         }

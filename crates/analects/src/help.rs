@@ -18,7 +18,10 @@ pub const GROUPS: [(&str, &[&str]); 6] = [
             "new", "add", "edit", "drop", "restore", "rewind", "fork", "compact", "set", "fmt",
         ],
     ),
-    ("Inspect", &["show", "list", "check", "context", "tokens"]),
+    (
+        "Inspect",
+        &["show", "list", "check", "context", "tokens", "tool"],
+    ),
     ("Convert and repair", &["convert", "recover", "repair"]),
     ("Sessions", &["session"]),
     ("Setup", &["model", "config", "completions", "man"]),

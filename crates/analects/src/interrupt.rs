@@ -211,6 +211,11 @@ fn restore_terminal_on_signals() -> io::Result<()> {
     })
 }
 
+/// Whether a signal has come during this answer.
+pub fn is_interrupted() -> bool {
+    SIGNAL_COUNT.load(Ordering::SeqCst) > 0 || end_signal().is_some()
+}
+
 /// Waits for the first signal of this answer, which may have come while it began.
 /// Returns at once if the signal has come already. Dropping the future is harmless.
 pub async fn wait_for_first() {

@@ -23,6 +23,7 @@ mod reference;
 mod request_preview;
 mod sessions;
 mod shell;
+mod tools;
 mod ui;
 mod usage;
 

@@ -206,7 +206,7 @@ fn tools_are_asked_for_again_until_the_limit() {
             planned(),
             TurnInput::Answered(calling()),
             TurnInput::Recorded,
-            TurnInput::ToolsRan(true),
+            TurnInput::ToolsRan(ToolsResult::Ran),
         ]
     };
     let inputs = [TurnInput::Reminded]
@@ -230,9 +230,24 @@ fn a_call_that_nobody_runs_ends_the_turn() {
         planned(),
         TurnInput::Answered(calling()),
         TurnInput::Recorded,
-        TurnInput::ToolsRan(false),
+        TurnInput::ToolsRan(ToolsResult::NoTools),
     ];
     assert_eq!(ends(TurnLimits::default(), inputs), EndReason::ToolsNotRun);
+}
+
+#[test]
+fn the_same_calls_with_the_same_results_end_the_turn() {
+    let inputs = [
+        TurnInput::Reminded,
+        planned(),
+        TurnInput::Answered(calling()),
+        TurnInput::Recorded,
+        TurnInput::ToolsRan(ToolsResult::Repeated),
+    ];
+    assert_eq!(
+        ends(TurnLimits::default(), inputs),
+        EndReason::CallsRepeated
+    );
 }
 
 #[test]
@@ -263,7 +278,7 @@ fn the_cost_is_kept_within_its_limit() {
         costs(Some(0.5)),
         TurnInput::Answered(AnswerResult { cost, ..calling() }),
         TurnInput::Recorded,
-        TurnInput::ToolsRan(true),
+        TurnInput::ToolsRan(ToolsResult::Ran),
         costs(Some(0.5)),
     ];
     assert_eq!(ends(limits, inputs), too_costly(0.75, 0.5));
@@ -415,7 +430,7 @@ proptest! {
                     TurnInput::Answered(answers.next().unwrap_or_default())
                 }
                 Effect::Record => TurnInput::Recorded,
-                Effect::RunTools => TurnInput::ToolsRan(true),
+                Effect::RunTools => TurnInput::ToolsRan(ToolsResult::Ran),
                 Effect::End(_) => unreachable!(),
             };
             effect = turn.next(input);
@@ -436,7 +451,7 @@ proptest! {
             TurnInput::NotCompacted { cost: 0.0 },
             answered(),
             TurnInput::Recorded,
-            TurnInput::ToolsRan(true),
+            TurnInput::ToolsRan(ToolsResult::Ran),
         ];
         let done = effects(TurnLimits::default(), choices.into_iter().map(|at| inputs[at].clone()));
         let over = done.iter().position(|effect| matches!(effect, Effect::End(_)));

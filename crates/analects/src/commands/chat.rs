@@ -119,7 +119,9 @@ fn run_in(mut args: ChatArgs, environment: &Environment) -> Result<(), Failure> 
     // With `--watch`, questions come from the file, and stdin may be a pipe that never ends.
     let prompt = if args.watch { None } else { prompt(&words)? };
     let files = std::mem::take(&mut args.call.answer.files);
-    let settings = settings(&mut args, options, environment)?;
+    let mut settings = settings(&mut args, options, environment)?;
+    let tools = &settings.args.answer.tools;
+    settings.turn.tools = tools.runner(file.as_deref(), environment)?;
     let pictures = msgfile::pictures_in(&words.join(" "));
     if let Some(file) = &file
         && !settings.args.answer.dry_run

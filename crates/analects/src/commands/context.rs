@@ -24,6 +24,7 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::hints::{self, Interface};
 use crate::sessions::{Sessions, short_ids};
+use crate::tools::ToolArgs;
 use crate::{local, message_file, pictures, request_preview, ui};
 
 /// The line before the text of a document, which is no part of it.
@@ -78,6 +79,9 @@ pub struct ContextArgs {
     #[arg(long)]
     with_document: bool,
 
+    #[command(flatten)]
+    tools: ToolArgs,
+
     /// Print the request instead of the table
     #[arg(long)]
     request: bool,
@@ -92,6 +96,12 @@ pub struct ContextArgs {
 }
 
 impl ContextArgs {
+    /// The target, if it is a file.
+    fn file(&self) -> Option<&Path> {
+        let path = Path::new(&self.target);
+        (self.target.ends_with(".md") || path.is_file()).then_some(path)
+    }
+
     /// The arguments for `/context` in an interactive session.
     pub fn of(target: String, call: ChatCall<'_>) -> ContextArgs {
         ContextArgs {
@@ -102,6 +112,7 @@ impl ContextArgs {
             exclude: Vec::new(),
             pictures: call.args.pictures,
             with_document: call.args.with_document,
+            tools: call.args.answer.tools.clone(),
             request: false,
             json: false,
             interface: Interface::Session,
@@ -200,7 +211,7 @@ pub fn run(args: &ContextArgs) -> Result<(), Failure> {
         return Err(is_transcript(&args.target));
     }
     let call = settings.call(&environment, args.interface);
-    if args.target.ends_with(".md") || path.is_file() {
+    if args.file().is_some() {
         return of_file(args, call, path);
     }
     if settings.args.with_document {
@@ -231,6 +242,7 @@ fn settings(args: &ContextArgs, environment: &Environment) -> Result<ChatSetting
         config: Config::read_for(args.model.as_deref(), args.agent.as_deref(), environment)?,
         turn: TurnConfig {
             grants: Some(FileGrants::new(&environment.places)),
+            tools: args.tools.runner(args.file(), environment)?,
             ..TurnConfig::default()
         },
         records: false,
@@ -402,14 +414,20 @@ fn print_table(
     print_totals(responder, planned)
 }
 
-/// The rows before the messages: the system prompt, and what a session has no room for.
-/// Neither is a message, so neither has a name to use in other verbs.
+/// The rows before the messages: the system prompt, the tools, and what a session has no room for.
+/// None of them is a message, so none has a name to use in other verbs.
 fn first_rows(planned: &TurnPlan) -> Vec<[String; 5]> {
     let mut rows = Vec::new();
     let system = planned.plan.system;
     if system.tokens > 0 {
         let tokens = system.to_string();
         rows.push(["instructions", "system", &tokens, "sent", ""].map(str::to_string));
+    }
+    let tools = &planned.plan.request.tools;
+    if !tools.is_empty() {
+        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        let tokens = planned.plan.tools.to_string();
+        rows.push(["tools", "", &tokens, "sent", &names.join(", ")].map(str::to_string));
     }
     if planned.earlier_bytes > 0 {
         let size = size_in_words(planned.earlier_bytes);

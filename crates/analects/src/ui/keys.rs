@@ -53,13 +53,14 @@ fn remove_last_word(text: &mut String) {
 mod unix;
 #[cfg(unix)]
 pub use unix::{
-    HiddenTyping, collect, hide_typing, lend_terminal, reset_for_exit, restore, restore_for_exit,
-    stop_process, take_typed,
+    HiddenTyping, collect, hide_typing, lend_terminal, read_fresh_line, reset_for_exit, restore,
+    restore_for_exit, stop_process, take_typed,
 };
 
 #[cfg(not(unix))]
 pub use elsewhere::{
-    HiddenTyping, collect, hide_typing, lend_terminal, restore, restore_for_exit, take_typed,
+    HiddenTyping, collect, hide_typing, lend_terminal, read_fresh_line, restore, restore_for_exit,
+    take_typed,
 };
 
 #[cfg(not(unix))]
@@ -84,6 +85,11 @@ mod elsewhere {
     }
 
     pub fn restore_for_exit() {}
+
+    /// What was typed before cannot be discarded, so nothing counts as an answer.
+    pub fn read_fresh_line(_: impl Fn() -> bool) -> std::io::Result<Option<String>> {
+        Ok(None)
+    }
 
     pub fn collect() {}
 

@@ -96,5 +96,6 @@ mod snapshots;
 mod status_messages;
 mod stdin;
 mod terminal_output;
+mod tools;
 mod unseen_cells;
 mod wrong_uses;

@@ -19,6 +19,7 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::hints::{Advice, Interface};
 use crate::local::{self, LocalTokenizer};
+use crate::tools::ToolArgs;
 use crate::{no_model_help, ui};
 
 /// Reports list at most this many cells by name.
@@ -48,6 +49,9 @@ pub struct AnswerArgs {
     /// Print the request, but send and write nothing
     #[arg(long, help_heading = "Request options")]
     pub dry_run: bool,
+
+    #[command(flatten)]
+    pub tools: ToolArgs,
 
     /// Print the answer, and keep it, only when it is complete
     #[arg(long)]

@@ -67,6 +67,7 @@ fn show(event: TurnEvent, answer: &mut ui::AnswerPrinter, source: &ProblemSource
             answer.think(&text.as_str());
         }
         TurnEvent::Stream(_) | TurnEvent::Answer(_) => {}
+        TurnEvent::RunningTools => answer.end(),
         TurnEvent::AskingAgain => {
             answer.end();
             ui::status::wait_for("the answer");
@@ -195,6 +196,10 @@ fn explain_not_sent(end: TurnEnd) -> Failure {
                 "leave out --max-cost, or ask a model with a known price: analects model info NAME",
                 "start the session again without --max-cost, or ask a model with a known price: /model NAME",
             ),
+        ),
+        TurnEnd::CallsRepeated => (
+            "the model made the same calls three times and got the same results".to_string(),
+            "tell it what to do instead".into(),
         ),
         TurnEnd::QuestionRemoved
         | TurnEnd::Done

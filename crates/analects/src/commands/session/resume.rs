@@ -68,6 +68,7 @@ pub fn run(mut args: ResumeArgs) -> Result<(), Failure> {
         records: options.record_to.is_some(),
         turn: TurnConfig {
             question_timeouts: args.connection.question_timeouts(),
+            tools: args.answer.tools.runner(None, &environment)?,
             ..turn_config(options, args.limits.limits(), &config, &environment)
         },
         config,

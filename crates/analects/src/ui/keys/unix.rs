@@ -4,7 +4,8 @@
 //! Two locks protect the state. [`KEYS`] is held while somebody reads keys or changes settings, and is always taken
 //! first. [`ORIGINAL`] is held only for moments, because whoever ends the process on a signal needs it.
 
-use std::io::{self, IsTerminal};
+use std::fs::File;
+use std::io::{self, IsTerminal, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
@@ -26,6 +27,11 @@ const MAX_TYPED: usize = 16 << 20;
 const PATIENCE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 20_000_000,
+};
+/// How long to wait for a line before looking whether a signal has come.
+const GLANCE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
 };
 /// For a check that returns at once.
 const NO_WAIT: Timespec = Timespec {
@@ -157,6 +163,39 @@ pub fn lend_terminal<T>(act: impl FnOnce() -> T) -> T {
     IS_LENT.store(false, Ordering::SeqCst);
     hide_typing();
     result
+}
+
+/// Reads a line from the terminal of this process, even if stdin is a pipe. Discards what was typed before, so that only
+/// an answer to what is on the screen now counts. `None` if `is_stopped` says so, or at the end of the input.
+pub fn read_fresh_line(is_stopped: impl Fn() -> bool) -> io::Result<Option<String>> {
+    let terminal = File::open("/dev/tty")?;
+    let was_hidden = keys().is_hidden;
+    if !was_hidden {
+        return read_line_of(&terminal, is_stopped);
+    }
+    lend_terminal(|| read_line_of(&terminal, is_stopped))
+}
+
+fn read_line_of(mut terminal: &File, is_stopped: impl Fn() -> bool) -> io::Result<Option<String>> {
+    tcflush(terminal, QueueSelector::IFlush)?;
+    let mut line = Vec::new();
+    while !line.ends_with(b"\n") {
+        let mut ready = [PollFd::new(&terminal, PollFlags::IN)];
+        let is_ready = poll(&mut ready, Some(&GLANCE)).is_ok_and(|count| count > 0);
+        if is_stopped() {
+            return Ok(None);
+        }
+        if !is_ready {
+            continue;
+        }
+        let mut buffer = [0; 4096];
+        let count = terminal.read(&mut buffer)?;
+        if count == 0 {
+            return Ok(None);
+        }
+        line.extend_from_slice(&buffer[..count]);
+    }
+    Ok(Some(String::from_utf8_lossy(&line).into_owned()))
 }
 
 /// Restores the terminal for a process that ends in the middle of something. Discards keys that were meant for it, so
