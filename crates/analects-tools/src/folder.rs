@@ -39,6 +39,8 @@ struct ProtectedPath {
     file: Option<(u64, u64)>,
     /// What it is, for the error.
     what: &'static str,
+    /// Whether tools may not read it either.
+    is_hidden: bool,
 }
 
 impl Folder {
@@ -75,6 +77,15 @@ impl Folder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn protect(&mut self, path: &Path, what: &'static str) {
+        self.add_protected(path, what, false);
+    }
+
+    /// Lets no tool read or change a file or folder, or anything below it, as [`Folder::protect`] does for changes.
+    pub fn hide(&mut self, path: &Path, what: &'static str) {
+        self.add_protected(path, what, true);
+    }
+
+    fn add_protected(&mut self, path: &Path, what: &'static str, is_hidden: bool) {
         let Some(name) = path.file_name() else {
             return;
         };
@@ -94,8 +105,23 @@ impl Folder {
                 path,
                 file: std::fs::metadata(&full).ok().map(|it| identity_of(&it)),
                 what,
+                is_hidden,
             });
         }
+    }
+
+    /// Whether tools may not even read this path.
+    pub(crate) fn is_hidden(&self, path: &FolderPath) -> bool {
+        self.protection_of(path).is_some_and(|it| it.is_hidden)
+    }
+
+    /// The protected path that this one is, or is below.
+    fn protection_of(&self, path: &FolderPath) -> Option<&ProtectedPath> {
+        let is_inside = |it: &&ProtectedPath| {
+            let mut names = path.names();
+            it.path.names().all(|name| names.next() == Some(name))
+        };
+        self.protected.iter().find(is_inside)
     }
 
     /// Reads a regular file of at most [`LARGEST_FILE`] bytes.
@@ -162,6 +188,12 @@ impl Folder {
 
     /// Opens a regular file for reading.
     fn open_file(&self, path: &FolderPath) -> Result<File, ToolError> {
+        if self.is_hidden(path) {
+            return Err(ToolError::content(
+                path,
+                "belongs to Analects, so tools never read it",
+            ));
+        }
         let Some((folder, name)) = path.split() else {
             return Err(ToolError::content(path, "is a folder"));
         };
@@ -207,7 +239,7 @@ impl Folder {
     }
 
     /// Fails for paths that no tool changes.
-    fn check_protected(&self, path: &FolderPath) -> Result<(), ToolError> {
+    pub(crate) fn check_protected(&self, path: &FolderPath) -> Result<(), ToolError> {
         let protected = |why| ToolError::Protected {
             path: path.clone(),
             why,
@@ -215,10 +247,7 @@ impl Folder {
         if path.names().any(|name| name.eq_ignore_ascii_case(GIT)) {
             return Err(protected("belongs to git"));
         }
-        let is_below = |it: &&ProtectedPath| path.names().zip(it.path.names()).all(|(a, b)| a == b);
-        let is_as_deep = |it: &&ProtectedPath| path.names().count() >= it.path.names().count();
-        let mut fitting = self.protected.iter().filter(is_as_deep).filter(is_below);
-        match fitting.next() {
+        match self.protection_of(path) {
             Some(it) => Err(protected(it.what)),
             None => Ok(()),
         }

@@ -12,9 +12,9 @@ use crate::ToolError;
 /// use std::path::Path;
 /// use analects_tools::FolderPath;
 ///
-/// let root = Path::new("/home/me/talk");
+/// let root = Path::new("/srv/talk");
 /// assert_eq!(FolderPath::parse("./src//main.rs", root)?.to_string(), "src/main.rs");
-/// assert_eq!(FolderPath::parse("/home/me/talk/a.txt", root)?.to_string(), "a.txt");
+/// assert_eq!(FolderPath::parse("/srv/talk/a.txt", root)?.to_string(), "a.txt");
 /// for outside in ["../a.txt", "src/../../a.txt", "/etc/passwd", "a\0b"] {
 ///     assert!(FolderPath::parse(outside, root).is_err(), "{outside}");
 /// }

@@ -12,7 +12,7 @@ use crate::{FileTool, FolderPath};
 /// use analects_tools::{FileTool, FolderPath, Rule};
 ///
 /// let rule: Rule = "write_file(src/**)".parse()?;
-/// let root = Path::new("/home/me/talk");
+/// let root = Path::new("/srv/talk");
 /// let inside = FolderPath::parse("./src/../src/a.rs", root);
 /// assert!(inside.is_err());
 /// let inside = FolderPath::parse("./src/deep/a.rs", root)?;

@@ -30,7 +30,7 @@ pub(crate) fn files_below(
         let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
         let inside = entry.path().strip_prefix(root).ok();
         let path = inside.and_then(FolderPath::from_relative);
-        if let Some(path) = path.filter(|_| is_file)
+        if let Some(path) = path.filter(|path| is_file && !workspace.folder.is_hidden(path))
             && !visit(path)
         {
             break;

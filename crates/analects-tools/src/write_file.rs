@@ -51,6 +51,7 @@ pub(crate) fn write(
     arguments: &Arguments,
 ) -> Result<ToolOutput, ToolError> {
     let path = workspace.path(&arguments.required_text("path"))?;
+    workspace.folder.check_protected(&path)?;
     let content = arguments.required_text("content");
     let old = workspace.folder.read_if_any(&path)?;
     workspace.check_fresh(&path, old.as_ref().map(|(_, facts)| facts))?;
@@ -68,6 +69,7 @@ pub(crate) fn edit(
     arguments: &Arguments,
 ) -> Result<ToolOutput, ToolError> {
     let path = workspace.path(&arguments.required_text("path"))?;
+    workspace.folder.check_protected(&path)?;
     let (bytes, facts) = workspace.folder.read(&path)?;
     workspace.check_fresh(&path, Some(&facts))?;
     let text = String::from_utf8(bytes).map_err(|_| ToolError::content(&path, "is not text"))?;

@@ -419,7 +419,7 @@ mod hostile {
             &place.path("talk.msg.md.files"),
             "belongs to this conversation",
         );
-        folder.protect(&place.path("state"), "belongs to Analects");
+        folder.hide(&place.path("state"), "belongs to Analects");
         folder.protect(Path::new("/etc"), "is elsewhere");
         place.workspace = Workspace::new(folder);
         for path in [
@@ -442,7 +442,14 @@ mod hostile {
         assert_eq!(place.content("talk.msg.md"), "# %%\n");
         assert_eq!(place.content("sub/.git/hooks/x"), "x");
         assert!(!place.path("talk.msg.md.files").exists() && !place.path(".git").exists());
-        // Reading them is no harm, and other files with similar names can be written.
+        let hidden = place.error(ReadFile, json!({"path": "state/journal"}));
+        assert_eq!(
+            hidden,
+            "state/journal: belongs to Analects, so tools never read it"
+        );
+        assert_eq!(place.text(Grep, json!({"pattern": "kept"})), "[no matches]");
+        assert!(!place.text(ListFiles, json!({})).contains("state"));
+        // Reading the others is no harm, and other files with similar names can be written.
         assert_eq!(
             place.text(ReadFile, json!({"path": "talk.msg.md"})),
             "# %%\n"

@@ -134,7 +134,7 @@ pub fn protect_own_files(folder: &mut Folder, file: Option<&Path>, environment: 
     }
     let places = &environment.places;
     for own in [&places.data, &places.state] {
-        folder.protect(own, "belongs to Analects");
+        folder.hide(own, "belongs to Analects");
     }
 }
 

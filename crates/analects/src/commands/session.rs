@@ -39,7 +39,7 @@ enum SessionCommand {
     Show(show::SessionShowArgs),
     Tail(tail::TailArgs),
     Append(append::AppendArgs),
-    Resume(resume::ResumeArgs),
+    Resume(Box<resume::ResumeArgs>),
     Export(export::ExportArgs),
     Import(import::ImportArgs),
     #[command(visible_alias = "rm", aliases = ["remove", "delete"])]
@@ -73,7 +73,7 @@ pub fn run(args: SessionArgs) -> Result<(), Failure> {
         SessionCommand::Show(args) => show::run(&args),
         SessionCommand::Tail(args) => tail::run(&args),
         SessionCommand::Append(args) => append::run(&args),
-        SessionCommand::Resume(args) => resume::run(args),
+        SessionCommand::Resume(args) => resume::run(*args),
         SessionCommand::Export(args) => export::run(&args),
         SessionCommand::Import(args) => import::run(&args),
         SessionCommand::Prune(args) => prune(&args),

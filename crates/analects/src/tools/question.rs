@@ -33,21 +33,27 @@ pub fn ask(calls: &[OpenCall<'_>], workspace: &Workspace) -> Reply {
         return Reply::NobodyToAsk;
     }
     let folder = workspace.folder.path().display();
-    ui::remark(&format!("the model wants to change files in {folder}:"));
     let mut limit = FIRST_LINES;
+    let mut is_unclear = false;
+    ui::remark(&format!("the model wants to change files in {folder}:"));
     loop {
-        let is_cut = show(calls, limit);
-        let question = question_for(calls, is_cut);
-        ui::prompt(&question);
-        let line = match ui::keys::read_fresh_line(interrupt::is_interrupted) {
+        let ask = || {
+            if is_unclear {
+                ui::remark("please answer with one of the letters");
+            }
+            show(calls, limit);
+        };
+        let line = match ui::keys::read_answer_to(ask, interrupt::is_interrupted) {
             Ok(Some(line)) => line,
             Ok(None) if interrupt::is_interrupted() => return Reply::Interrupted,
             Ok(None) | Err(_) => return Reply::NobodyToAsk,
         };
-        match Answer::of(&line, calls.len()) {
+        let answer = Answer::of(&line, calls.len());
+        is_unclear = answer == Answer::Unclear;
+        match answer {
             Answer::Reply(reply) => return reply,
             Answer::ShowAll => limit = usize::MAX,
-            Answer::Unclear => ui::remark("please answer with one of the letters"),
+            Answer::Unclear => {}
         }
     }
 }
@@ -73,8 +79,8 @@ fn names_of(calls: &[OpenCall<'_>]) -> String {
     names.join(" and ")
 }
 
-/// Shows the calls with up to this many lines each. True if there are more.
-fn show(calls: &[OpenCall<'_>], limit: usize) -> bool {
+/// Shows the calls with up to this many lines each, and the question.
+fn show(calls: &[OpenCall<'_>], limit: usize) {
     let mut is_cut = false;
     for (number, call) in (1..).zip(calls) {
         let lines = lines_of(call);
@@ -88,7 +94,7 @@ fn show(calls: &[OpenCall<'_>], limit: usize) -> bool {
             ui::remark(&format!("     … {more} more lines"));
         }
     }
-    is_cut
+    ui::prompt(&question_for(calls, is_cut));
 }
 
 /// The tool and the file.

@@ -53,13 +53,13 @@ fn remove_last_word(text: &mut String) {
 mod unix;
 #[cfg(unix)]
 pub use unix::{
-    HiddenTyping, collect, hide_typing, lend_terminal, read_fresh_line, reset_for_exit, restore,
+    HiddenTyping, collect, hide_typing, lend_terminal, read_answer_to, reset_for_exit, restore,
     restore_for_exit, stop_process, take_typed,
 };
 
 #[cfg(not(unix))]
 pub use elsewhere::{
-    HiddenTyping, collect, hide_typing, lend_terminal, read_fresh_line, restore, restore_for_exit,
+    HiddenTyping, collect, hide_typing, lend_terminal, read_answer_to, restore, restore_for_exit,
     take_typed,
 };
 
@@ -87,7 +87,10 @@ mod elsewhere {
     pub fn restore_for_exit() {}
 
     /// What was typed before cannot be discarded, so nothing counts as an answer.
-    pub fn read_fresh_line(_: impl Fn() -> bool) -> std::io::Result<Option<String>> {
+    pub fn read_answer_to(
+        _: impl FnOnce(),
+        _: impl Fn() -> bool,
+    ) -> std::io::Result<Option<String>> {
         Ok(None)
     }
 

@@ -154,6 +154,7 @@ fn without_a_terminal_nothing_is_changed_and_the_conversation_goes_on() {
         run.stderr
     );
     let denied = "not run: this changes files, and there is nobody to ask";
+    let sent = format!("error: {denied}");
     assert_eq!(
         run.stderr,
         format!(
@@ -164,7 +165,7 @@ fn without_a_terminal_nothing_is_changed_and_the_conversation_goes_on() {
     );
     server.request();
     let notes = "A river flows to the sea.\n";
-    assert_eq!(results(&server.request()), [denied, notes, denied]);
+    assert_eq!(results(&server.request()), [&*sent, notes, &*sent]);
     assert!(!sandbox.path("new.txt").exists());
     assert_eq!(sandbox.read("notes.txt"), notes);
 }
@@ -203,11 +204,11 @@ fn rules_decide_in_advance_and_deny_wins() {
     server.request();
     let results = results(&server.request());
     assert_eq!(results[0], "created src/a.txt: 1 line, 1 bytes");
-    assert!(results[1].starts_with("not run: "), "{results:?}");
-    assert_eq!(results[2], "the person does not allow this call");
+    assert!(results[1].starts_with("error: not run: "), "{results:?}");
+    assert_eq!(results[2], "error: the person does not allow this call");
     assert_eq!(results[3], "edited notes.txt at line 1");
     assert!(
-        results[4].starts_with("there is no tool rm here; the tools are read_file"),
+        results[4].starts_with("error: there is no tool rm here; the tools are read_file"),
         "{results:?}"
     );
     assert_eq!(sandbox.read("src/a.txt"), "a");
@@ -273,7 +274,7 @@ fn a_no_may_say_why_and_always_is_not_asked_again() {
     server.request();
     assert_eq!(
         results(&server.request()),
-        ["the person said no: edit the notes instead"]
+        ["error: the person said no: edit the notes instead"]
     );
     assert_eq!(sandbox.read("notes.txt"), "A stream flows to the lake.\n");
 }
@@ -352,7 +353,7 @@ fn tools_are_listed_and_called_by_hand() {
         .run_with_stdin(&["tool", "call", "edit_file"], EDIT_NOTES.1)
         .assert_prints("edited notes.txt at line 1\n");
     let refused = sandbox.run(&["tool", "call", "read_file", r#"{"path":"/etc/passwd"}"#]);
-    refused.assert_fails(3, "analects: /etc/passwd: leads out of the folder\n");
+    refused.assert_fails(1, "analects: /etc/passwd: leads out of the folder\n");
     let unknown = sandbox.run(&["tool", "call", "raed_file", "{}"]);
     assert!(
         unknown.stderr.contains("did you mean read_file?"),

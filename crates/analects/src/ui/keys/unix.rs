@@ -165,19 +165,23 @@ pub fn lend_terminal<T>(act: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Reads a line from the terminal of this process, even if stdin is a pipe. Discards what was typed before, so that only
-/// an answer to what is on the screen now counts. `None` if `is_stopped` says so, or at the end of the input.
-pub fn read_fresh_line(is_stopped: impl Fn() -> bool) -> io::Result<Option<String>> {
+/// Shows a question and reads a line from the terminal of this process, even if stdin is a pipe. Discards what was typed
+/// before the question, so that only an answer to it counts. `None` if `is_stopped` says so, or at the end of the input.
+pub fn read_answer_to(
+    show: impl FnOnce(),
+    is_stopped: impl Fn() -> bool,
+) -> io::Result<Option<String>> {
     let terminal = File::open("/dev/tty")?;
-    let was_hidden = keys().is_hidden;
-    if !was_hidden {
-        return read_line_of(&terminal, is_stopped);
-    }
-    lend_terminal(|| read_line_of(&terminal, is_stopped))
+    let ask = || {
+        tcflush(&terminal, QueueSelector::IFlush)?;
+        show();
+        read_line_of(&terminal, is_stopped)
+    };
+    let is_hidden = keys().is_hidden;
+    if is_hidden { lend_terminal(ask) } else { ask() }
 }
 
 fn read_line_of(mut terminal: &File, is_stopped: impl Fn() -> bool) -> io::Result<Option<String>> {
-    tcflush(terminal, QueueSelector::IFlush)?;
     let mut line = Vec::new();
     while !line.ends_with(b"\n") {
         let mut ready = [PollFd::new(&terminal, PollFlags::IN)];
