@@ -41,7 +41,7 @@ use crate::failure::Failure;
 pub enum Command {
     Add(add::AddArgs),
     Ask(ask::AskArgs),
-    Chat(chat::ChatArgs),
+    Chat(Box<chat::ChatArgs>),
     Compact(compact::CompactArgs),
     Completions(man::CompletionsArgs),
     Config(config::ConfigArgs),
@@ -76,7 +76,7 @@ impl Command {
         match self {
             Command::Add(args) => add::run(&args),
             Command::Ask(args) => ask::run(&args),
-            Command::Chat(args) => chat::run(args),
+            Command::Chat(args) => chat::run(*args),
             Command::Compact(args) => compact::run(&args),
             Command::Completions(args) => man::completions(&args),
             Command::Config(args) => config::run(&args),
