@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 
 use analects_core::{
     Agent, AttachmentKind, Block, Body, Chain, Content, History, Message, MessageId, Problem, Raw,
-    Role, Sendable, Text, Turn, sendable,
+    Role, Text, Turn, sendable,
 };
 
 use crate::boundary::{copied_instructions, redundant_copies};
@@ -45,10 +45,12 @@ pub fn normalize_messages_for_api(chain: &Chain<'_>, agent: &Agent) -> Normalize
         .into_iter()
         .map(OutgoingItem::into_turn)
         .collect();
-    let Sendable { turns, mended, .. } = sendable(turns);
+    let sent = sendable(turns);
+    let mut mended = draft.notes;
+    mended.extend(sent.mended);
     NormalizedConversation {
         system: join_instructions(&draft.system),
-        turns,
+        turns: sent.turns,
         left_out: draft.left_out,
         needs_summary: draft.needs_summary,
         mended,
@@ -155,6 +157,8 @@ pub(crate) struct ConversationDraft {
     /// For each message of the chain, why it is left out.
     pub left_out: Vec<Option<&'static str>>,
     pub needs_summary: Vec<MessageId>,
+    /// Results that are left out although the rest of their message is sent.
+    pub notes: Vec<Problem>,
 }
 
 /// Returns the items of a chain for an agent.
@@ -326,35 +330,44 @@ fn is_reminder(message: &Message) -> bool {
     matches!(&message.body, Body::Attachment(body) if body.kind == AttachmentKind::Reminder)
 }
 
-/// The unanswered calls with one id, by the indices of their items.
+/// The calls with one id that wait for a result, by the indices of their items.
 #[derive(Debug, Default)]
 struct OpenCalls {
     calls: VecDeque<usize>,
-    /// Whether a result has arrived since the last call.
-    answered: bool,
+    /// The item of the last call that got a result, if one has arrived since the last call.
+    answered: Option<usize>,
+    /// The round of the last call.
+    round: usize,
 }
 
 /// Fills in [`OutgoingItem::answers`] and removes results without a call, so that trimming sees only what can be sent.
 fn pair_results(draft: &mut ConversationDraft) {
     let mut open: HashMap<String, OpenCalls> = HashMap::new();
+    // A round lasts until somebody speaks after the user.
+    let mut round = 0;
+    let mut is_after_user = false;
     for (at, item) in draft.items.iter_mut().enumerate() {
+        let is_user = item.role == Role::User;
+        round += usize::from(is_after_user && !is_user);
+        is_after_user = is_user;
         let Content::Blocks(blocks) = &mut item.content else {
             continue;
         };
         let mut answers = Vec::new();
+        let mut removed = 0;
         let is_model = item.role == Role::Assistant;
         blocks.retain(|block| match block {
             Block::ToolUse(call) => {
                 if is_model {
-                    open.entry(call.id.clone()).or_default().add(at);
+                    open.entry(call.id.clone()).or_default().add(at, round);
                 }
                 is_model
             }
             Block::ToolResult(result) => {
-                let found = open
-                    .get_mut(&result.tool_use_id)
-                    .and_then(OpenCalls::answer);
+                let calls = open.get_mut(&result.tool_use_id);
+                let found = calls.and_then(|calls| calls.answer(round));
                 answers.extend(found);
+                removed += usize::from(found.is_none());
                 found.is_some()
             }
             Block::Text(_)
@@ -365,23 +378,35 @@ fn pair_results(draft: &mut ConversationDraft) {
             | Block::Other(_) => true,
         });
         item.answers = answers;
+        if removed > 0 && !blocks.is_empty() {
+            let text = format!(
+                "message {}: a result is not sent: no call before it waits for one",
+                item.at + 1
+            );
+            draft.notes.push(Problem::warning("not-sent", text));
+        }
     }
     remove_empty(draft);
 }
 
 impl OpenCalls {
     /// Adds a call. After a result, a call with the same id starts over.
-    fn add(&mut self, item: usize) {
-        if self.answered {
+    fn add(&mut self, item: usize, round: usize) {
+        if self.answered.is_some() {
             *self = OpenCalls::default();
         }
         self.calls.push_back(item);
+        self.round = round;
     }
 
-    /// Returns the item with the call that the next result answers.
-    fn answer(&mut self) -> Option<usize> {
-        self.answered = true;
-        self.calls.pop_front()
+    /// Returns the item with the call that the next result answers: a call that waits for one or, until somebody else
+    /// speaks, the last one that got one.
+    fn answer(&mut self, round: usize) -> Option<usize> {
+        if let Some(item) = self.calls.pop_front() {
+            self.answered = Some(item);
+            return Some(item);
+        }
+        self.answered.filter(|_| self.round == round)
     }
 }
 

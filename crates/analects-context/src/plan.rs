@@ -183,6 +183,7 @@ impl<'a> Planner<'a> {
         });
         let mut notes = self.budget.notes();
         notes.extend(trimming_note(&rows));
+        notes.extend(draft.notes);
         notes.append(&mut trimmer.mended);
         Plan {
             request: Request {

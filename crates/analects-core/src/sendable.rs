@@ -7,6 +7,8 @@ use crate::{Block, Content, Problem, Role, ToolResult, Turn};
 
 /// The content of the result that is sent for a call without one.
 const INTERRUPTED_RESULT: &str = "The call was interrupted; there is no result.";
+/// Why a result stays out.
+const NO_CALL: &str = "a result is not sent: no call before it waits for one";
 /// The user turn that is sent before a conversation that starts with the model.
 const OPENING_TURN: &str = "(The conversation begins with your words.)";
 
@@ -33,8 +35,9 @@ pub struct Sendable {
 ///   of one model would pass for the other's. An API with strictly alternating roles joins them in its encoder.
 ///
 /// Instructions in the middle stay in place, except that those between a call and its result move behind the result. A
-/// late result moves to its call. The first result of a call counts. Once a later turn repeats a call id, results
-/// belong to the later call.
+/// late result moves to its call. Further results of a call, such as a text and a picture, are one result with the
+/// contents of all, in order; those that come after the model has spoken again are left out. Once a later turn repeats a
+/// call id, results belong to the later call.
 ///
 /// ```
 /// use analects_core::{Block, Raw, RawMap, Role, ToolUse, Turn, sendable};
@@ -193,13 +196,15 @@ struct PendingCall {
     result: Option<ToolResult>,
 }
 
-/// The unanswered calls with one id: their turn, and their indices in it. Usually there is one.
+/// The calls with one id: their turn, and the indices in it of those without a result. Usually there is one.
 #[derive(Debug, Default)]
 struct OpenCalls {
     /// The index in `TurnRepairer::pending`.
     turn_index: usize,
     first: Option<usize>,
     more: VecDeque<usize>,
+    /// The last call that got a result.
+    answered: Option<usize>,
 }
 
 impl OpenCalls {
@@ -211,8 +216,11 @@ impl OpenCalls {
         }
     }
 
+    /// The next call without a result.
     fn pop(&mut self) -> Option<usize> {
-        self.first.take().or_else(|| self.more.pop_front())
+        let next = self.first.take().or_else(|| self.more.pop_front());
+        self.answered = next.or(self.answered);
+        next
     }
 }
 
@@ -353,22 +361,35 @@ impl TurnRepairer {
         });
     }
 
-    /// Attaches a result to the first unanswered call with its id.
+    /// Attaches a result to the first unanswered call with its id, or adds it to the result of the last answered one.
     fn attach_result(&mut self, number: usize, mut result: ToolResult) {
-        let open_calls = self.open_calls.get_mut(&result.tool_use_id);
-        let found =
-            open_calls.and_then(|open_calls| Some((open_calls.turn_index, open_calls.pop()?)));
-        let Some((turn_index, call)) = found else {
-            return self.leave_out(
-                number,
-                "a result is not sent: no call before it waits for one",
-            );
+        let Some(calls) = self.open_calls.get_mut(&result.tool_use_id) else {
+            return self.leave_out(number, NO_CALL);
         };
+        let turn_index = calls.turn_index;
+        let unanswered = calls.pop();
+        let Some(call) = unanswered.or(calls.answered) else {
+            return self.leave_out(number, NO_CALL);
+        };
+        // What was sent before must be sent again, so only the last result of the conversation can grow.
+        let mut later = self.pending[turn_index + 1..].iter();
+        if unanswered.is_none() && later.any(|later| later.turn.role != Role::User) {
+            return self.leave_out(number, NO_CALL);
+        }
         let pending = &mut self.pending[turn_index];
+        pending.answered = true;
         let call = &mut pending.calls[call];
         result.tool_use_id.clone_from(&call.id);
-        call.result = Some(result);
-        pending.answered = true;
+        match &mut call.result {
+            None => call.result = Some(result),
+            Some(first) if first.content == result.content => {
+                self.leave_out(number, "a result is sent once: it is there twice");
+            }
+            Some(first) => {
+                join(&mut first.content, result.content);
+                first.is_error = result.is_error.or(first.is_error);
+            }
+        }
     }
 
     fn finish(self) -> Sendable {

@@ -1,10 +1,10 @@
 //! Matches tool calls with their results and reports leftovers. Nothing is repaired here;
 //! [`Chain::sendable`](super::Chain::sendable) does that before sending.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::resolve::display_name;
-use crate::{Block, Body, Content, Message, Problem};
+use crate::{Block, Body, Content, Message, Problem, Role};
 
 /// The calls and results in a message, and whether it is empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -17,12 +17,17 @@ pub struct Said {
     pub is_empty: bool,
     /// Whether it holds results and nothing else.
     pub is_only_results: bool,
+    /// Whether the user says it. Only until somebody else speaks, a call can have further results.
+    pub is_of_user: bool,
 }
 
 impl Said {
     /// Collects the calls and results of a message.
     pub fn of(message: &Message) -> Said {
-        let mut said = Said::default();
+        let mut said = Said {
+            is_of_user: message.role() == Role::User,
+            ..Said::default()
+        };
         match &message.body {
             Body::ToolUse(call) => said.calls.push(call.id.clone()),
             Body::ToolResult(result) => {
@@ -113,12 +118,17 @@ impl Unpaired {
 pub struct Pairs {
     /// The positions of calls without a result so far, by call id.
     open_calls: HashMap<String, usize>,
+    /// The calls that got a result since somebody other than the user spoke.
+    answered: HashSet<String>,
     unpaired: Vec<Unpaired>,
 }
 
 impl Pairs {
     /// Adds the message at a position.
     pub fn push(&mut self, at: usize, said: &Said) {
+        if !said.is_of_user && !self.answered.is_empty() {
+            self.answered = HashSet::new();
+        }
         for id in &said.calls {
             // A repeated id is another call.
             if let Some(earlier) = self.open_calls.insert(id.clone(), at) {
@@ -126,7 +136,9 @@ impl Pairs {
             }
         }
         for id in &said.results {
-            if self.open_calls.remove(id).is_none() {
+            if self.open_calls.remove(id).is_some() {
+                self.answered.insert(id.clone());
+            } else if !self.answered.contains(id) {
                 self.add(at, Lack::Call(id.clone()));
             }
         }

@@ -165,7 +165,43 @@ fn results_stand_first_and_in_the_order_of_their_calls() {
 }
 
 #[test]
-fn a_late_result_goes_to_its_call_and_doubled_ones_stay_out() {
+fn further_results_of_a_call_are_one_result() {
+    let more = |text: &str| {
+        let mut block = result("a", text);
+        if let Block::ToolResult(result) = &mut block {
+            result.is_error = Some(true);
+        }
+        block
+    };
+    check(
+        vec![
+            user("u"),
+            model(vec![call("a"), call("b")]),
+            user(vec![result("a", "1"), result("b", "x"), result("a", "2")]),
+            user(vec![result("a", "3"), said("and?")]),
+            user(vec![result("b", "x")]),
+        ],
+        &[
+            "user: u",
+            "assistant: call a call b",
+            "user: a=123 b=x \"and?\"",
+        ],
+        &["turn 5: a result is sent once: it is there twice"],
+    );
+    // The last one says whether the call failed.
+    check(
+        vec![
+            user("u"),
+            model(vec![call("a")]),
+            user(vec![result("a", "1"), more("2")]),
+        ],
+        &["user: u", "assistant: call a", "user: !a=12"],
+        &[],
+    );
+}
+
+#[test]
+fn a_late_result_goes_to_its_call_and_later_ones_stay_out() {
     let orphan =
         |turn: usize| format!("turn {turn}: a result is not sent: no call before it waits for one");
     check(
@@ -339,12 +375,9 @@ fn calls_of_one_id_are_told_apart() {
             &none,
             "system: s",
             "assistant: call c_2 call c_3 call c_2_2",
-            "user: c_2=1 c_3=2 c_2_2=3",
+            "user: c_2=1 c_3=24 c_2_2=3",
         ],
-        &[
-            "turn 6: a result is not sent: no call before it waits for one",
-            "turn 2: a call has no result; one that says so is sent",
-        ],
+        &["turn 2: a call has no result; one that says so is sent"],
     );
 }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use analects_core::{History, Raw, RawMap, Span};
 
+use super::messages::PARTS;
 use super::metadata::AttributeRef;
 use super::role::is_output_word;
 use super::{CellKind, CellRole, Document, MetaKey, decode, escape, scan};
@@ -286,7 +287,7 @@ impl<'a> Cell<'a> {
     /// Whether it is a prompt with content that the model sees.
     pub(super) fn is_question(self) -> bool {
         self.is_prompt()
-            && !self.body().is_empty()
+            && (!self.body().is_empty() || self.get(MetaKey::Content) == Some(PARTS))
             && self
                 .history()
                 .is_none_or(|history| history == History::Include)
@@ -296,10 +297,17 @@ impl<'a> Cell<'a> {
     /// before its first word are none.
     pub(super) fn is_answer(self) -> bool {
         let role = self.role();
-        let is_event = role.is_event() || (role == CellRole::Block && self.is_foreign_record());
+        let is_event = role.is_event()
+            || role == CellRole::Block && (self.is_foreign_record() || self.is_part_of_prompt());
         let is_silent = self.broke_off() && self.body().is_empty();
         let answers = self.kind() == CellKind::Output && !is_event;
         answers && !is_silent && !self.is_failed() && !self.is_hidden()
+    }
+
+    /// Whether it is a part of what a person says.
+    fn is_part_of_prompt(self) -> bool {
+        let whole = self.part().and_then(|part| self.document.cell(part));
+        whole.is_some_and(|whole| whole.kind() == CellKind::Message)
     }
 
     /// Whether it, or a cell that it belongs to, is hidden from the model.

@@ -31,6 +31,7 @@ pub use answer::{AnswerDetail, PlacedAnswer, put_answer};
 pub(crate) use branch::side_chain_cells;
 pub use branch::{BranchMessage, current_branch, unseen_cells};
 pub use cell_messages::CellMessages;
+pub(super) use cells::PARTS;
 pub(crate) use details::{details_cell, details_lines};
 pub use encode::{ExactWriter, encode};
 pub use images::{PictureLine, picture_lines, pictures_in};

@@ -15,6 +15,7 @@ mod mistakes;
 mod promises;
 mod readable;
 mod reading;
+mod results;
 mod round_trips;
 mod tidying;
 mod verbs;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use analects_core::Block;
 
 pub(super) use read::read;
-pub(super) use write::write;
+pub(super) use write::{user_can_say, write};
 
 /// The ids that providers gave to the tool calls of a file.
 #[derive(Debug, Default)]
@@ -29,6 +29,11 @@ impl CallIds {
     /// Adds the call of a cell that is not read itself.
     pub(super) fn add(&mut self, cell: String, id: String) {
         self.by_cell.insert(cell, id);
+    }
+
+    /// Whether a cell holds the call with this id.
+    fn has(&self, id: &str) -> bool {
+        self.cells.contains_key(id)
     }
 
     /// The id of the call that this cell holds.

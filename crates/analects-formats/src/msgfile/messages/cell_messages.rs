@@ -9,7 +9,7 @@ use analects_core::{Body, Message, MessageId, SessionId, Unseen, unseen};
 use super::partial::PartialMessage;
 use super::read::{MessageReader, reader_of};
 use crate::msgfile::item::ItemError;
-use crate::msgfile::{Cell, CellRole, Document, find_one, not_a_message};
+use crate::msgfile::{Cell, CellRole, Document, MetaKey, find_one, not_a_message};
 
 /// The messages of a document, and the cells that hold them. Cells are given by their indexes, from 0.
 #[derive(Debug)]
@@ -31,6 +31,8 @@ pub struct CellMessages {
     by_id: HashMap<MessageId, usize>,
     /// The cell of each call.
     calls: HashMap<Target, usize>,
+    /// The results that hold bytes.
+    binary_results: HashSet<usize>,
 }
 
 impl CellMessages {
@@ -64,6 +66,7 @@ impl CellMessages {
             owners: vec![None; document.cells().len()],
             by_id: HashMap::with_capacity(messages),
             calls: HashMap::new(),
+            binary_results: HashSet::new(),
         }
     }
 
@@ -100,6 +103,9 @@ impl CellMessages {
         };
         if cell.role() == CellRole::ToolCall {
             self.calls.insert(target.clone(), cell.at);
+        }
+        if cell.get(MetaKey::Encoding).is_some() || cell.get(MetaKey::Json).is_some() {
+            self.binary_results.insert(cell.at);
         }
         self.targets[cell.at] = Some(target);
     }
@@ -163,14 +169,15 @@ impl CellMessages {
         calls.map(|(_, at)| *at).collect()
     }
 
-    /// The cell whose text changes when a target is edited; for a call, the last cell of its result.
+    /// The cell whose text changes when a target is edited; for a call, the last cell of its result that holds text.
     pub(crate) fn text_cell(&self, target: &Target) -> Option<usize> {
         if target.call.is_none() {
             let message = self.by_id.get(&target.message)?;
             return self.text_cells[*message];
         }
         let call = self.calls.get(target).copied();
-        self.cells_of(target).filter(|at| Some(*at) != call).last()
+        let is_text = |at: &usize| Some(*at) != call && !self.binary_results.contains(at);
+        self.cells_of(target).filter(is_text).last()
     }
 
     /// For each cell, why the model does not see it. `None` if it does, and for cells without words.

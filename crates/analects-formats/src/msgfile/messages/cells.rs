@@ -68,7 +68,9 @@ impl MessageCells {
     /// Whether the head holds the whole message as JSON.
     pub(super) fn is_json(&self) -> bool {
         let attributes = &self.cells[self.head].attributes;
-        attributes.iter().any(|(key, _)| key == "json")
+        attributes
+            .iter()
+            .any(|(key, value)| key == "json" && value == "message")
     }
 }
 
@@ -223,7 +225,11 @@ impl<'a> CellWriter<'a> {
         }
         let whole = cells.iter().position(|cell| cell.id == number);
         let head = whole.filter(|_| side != Side::User).unwrap_or(0);
-        if let Some(shape) = shape {
+        let has_shape = cells[head]
+            .attributes
+            .iter()
+            .any(|(key, _)| key == "content");
+        if let Some(shape) = shape.filter(|_| !has_shape) {
             let attribute = ("content".to_string(), shape.to_string());
             cells[head].attributes.push(attribute);
         }
@@ -243,22 +249,31 @@ impl<'a> CellWriter<'a> {
         blocks
     }
 
-    /// One cell for each block. The further cells of a person say what they are a part of; those of an agent have ids
-    /// that say it.
+    /// The cells of blocks. The further cells of a person say what they are a part of; those of an agent, and those of
+    /// one result, have ids that say it.
     fn block_cells(&mut self, blocks: &[Block], side: Side<'_>, number: &str) -> Vec<NewCell> {
         let mut names = PartNames::new(number, side == Side::User);
         let mut cells: Vec<NewCell> = Vec::with_capacity(blocks.len());
+        let is_sayable = |block: &Block| side != Side::User || blocks::user_can_say(block);
+        if blocks.first().is_some_and(|first| !is_sayable(first)) {
+            // JSON does not show that its message is a person's.
+            cells.push(NewCell::message(names.text(), "").with("content", PARTS));
+        }
         for block in blocks {
             let nonce = self.ids.nonce();
-            let mut cell = blocks::write(block, side, &mut names, nonce, &mut self.call_cells);
+            let mut written = blocks::write(block, side, &mut names, nonce, &mut self.call_cells);
             if let (Side::User, Some(first)) = (side, cells.first()) {
-                cell = cell.with("part", first.id.as_str());
+                let whole = ("part".to_string(), first.id.clone());
+                written[0].attributes.push(whole);
             }
-            cells.push(cell);
+            cells.append(&mut written);
         }
         cells
     }
 }
+
+/// The value of `content=` on a cell of a person that has no text: all blocks of its message are in the cells below it.
+pub(in crate::msgfile) const PARTS: &str = "parts";
 
 /// The largest number behind each letter with which an id starts.
 fn event_numbers(document: &Document) -> HashMap<char, u64> {

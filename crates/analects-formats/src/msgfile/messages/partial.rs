@@ -79,7 +79,11 @@ impl<'a> PartialMessage<'a> {
     /// Whether a cell can be a part of this message: both must be on the same side of the conversation.
     pub(super) fn can_take(&self, view: &CellView<'_>) -> bool {
         match self.message.body {
-            Body::User(_) => view.is_on_user_side(),
+            // JSON is an output on both sides.
+            Body::User(_) => {
+                view.is_on_user_side()
+                    || view.role() == CellRole::Block && view.cell.part().is_some()
+            }
             Body::Assistant(_) => !view.is_on_user_side(),
             Body::System(_)
             | Body::ToolUse(_)

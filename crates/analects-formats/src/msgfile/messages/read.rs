@@ -173,7 +173,7 @@ impl<'a> MessageReader<'a> {
         if matches!(view.role(), CellRole::AgentDefinition | CellRole::Details) {
             return;
         }
-        if view.cell.is_misplaced() {
+        if view.cell.is_misplaced() || view.role() == CellRole::UserBlock {
             self.report_misplaced_type(&view);
         }
         if view.cell.is_placeholder() {
@@ -213,9 +213,21 @@ impl<'a> MessageReader<'a> {
     }
 
     fn report_misplaced_type(&mut self, view: &CellView<'_>) {
-        let text = format!("[{}] means nothing on a # %% cell", view.cell.type_word());
-        let problem = Problem::warning("misplaced-type", text);
-        self.report(view, problem.hint("it is read as what a person wrote"));
+        let word = view.cell.type_word();
+        let (text, hint) = if view.role() == CellRole::UserBlock {
+            let text = format!("[{word}] is for outputs, and this is a cell of a person");
+            (
+                text,
+                "write # %%% and part=\"…\" with the name of the cell that it belongs to",
+            )
+        } else {
+            let text = format!("[{word}] means nothing on a # %% cell");
+            (
+                text,
+                "it is read as what a person wrote; an output starts with # %%%",
+            )
+        };
+        self.report(view, Problem::warning("misplaced-type", text).hint(hint));
     }
 
     fn report_pending_output(&mut self, view: &CellView<'_>) {

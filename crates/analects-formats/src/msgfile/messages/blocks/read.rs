@@ -103,16 +103,18 @@ fn tool_use(id: String, invoke: Invoke) -> Block {
     })
 }
 
-/// The result of a tool call, which is kept even if the file has no such call.
+/// A result of a tool call, or a part of one. It is kept even if the file has no such call.
 fn read_result(cell: &CellView<'_>, calls: &CallIds) -> (Block, Option<Problem>) {
     let call = match cell.name.rsplit_once('.') {
         Some((call, _)) => call,
         None => &*cell.name,
     };
-    let known = calls.id_of(call);
+    let named = cell.get(MetaKey::CallId);
+    let known = calls.id_of(call).or(named.filter(|id| calls.has(id)));
     let orphan = known.is_none().then(|| {
+        let call = named.unwrap_or(call);
         let text = format!("this is the result of a call {call} that is not in the file");
-        Problem::error("orphan-result", text).hint("it is kept, and not sent to a model")
+        Problem::warning("orphan-result", text).hint("it is kept, and not sent to a model")
     });
     let (content, damage) = result_content(cell);
     let is_error = match cell.get(MetaKey::Status) {
@@ -121,7 +123,7 @@ fn read_result(cell: &CellView<'_>, calls: &CallIds) -> (Block, Option<Problem>)
         _ => None,
     };
     let block = Block::ToolResult(ToolResult {
-        tool_use_id: known.unwrap_or(call).to_string(),
+        tool_use_id: known.or(named).unwrap_or(call).to_string(),
         content,
         is_error,
         extra: RawMap::new(),
@@ -135,8 +137,18 @@ fn result_content(cell: &CellView<'_>) -> (Content, Option<Problem>) {
         let (block, problem) = read_binary(&cell.text, mime_type);
         return (Content::Blocks(vec![block]), problem);
     }
+    if cell.get(MetaKey::Json) == Some("block") {
+        let (block, problem) = read_json(&cell.text);
+        let is_text = cell.get(MetaKey::Result) == Some("text");
+        let content = match block {
+            Block::Text(block) if is_text => Content::Text(block.text),
+            block => Content::Blocks(vec![block]),
+        };
+        return (content, problem);
+    }
     let content = match cell.get(MetaKey::Result) {
         Some("empty") => Content::Empty,
+        Some("none") => Content::Blocks(Vec::new()),
         Some("blocks") => Content::Blocks(vec![Block::from_text(&*cell.text)]),
         _ => Content::Text(Text::from(&*cell.text)),
     };

@@ -1,6 +1,6 @@
 //! Which cells are further parts of a message: by `part=`, by their ids, or because they stand right above its head.
 
-use analects_core::{Block, History, Problem};
+use analects_core::{Block, Content, History, Problem};
 
 use super::{HiddenCall, MessageReader};
 use crate::msgfile::CellRole;
@@ -49,7 +49,7 @@ impl<'a> MessageReader<'a> {
     }
 
     /// The message that a cell without `part=` belongs to by its id: a call or another part extends the id of its
-    /// reply, and an output extends the id of the first one of the same execution.
+    /// reply, and a further cell of an execution, or of a result, extends the id of the first one.
     fn implied_owner(&self, view: &CellView<'_>) -> Option<usize> {
         if let Some(whole) = view.whole_id() {
             let owner = self.owners.get(whole).copied();
@@ -57,11 +57,10 @@ impl<'a> MessageReader<'a> {
             let fits = self.messages[owner].can_take(view) && !self.is_apart(view, owner);
             return fits.then_some(owner);
         }
-        if view.role() != CellRole::CodeOutput {
-            return None;
-        }
-        let (first, _) = view.name.rsplit_once('-')?;
-        self.owners.get(first).copied()
+        let first = first_of_several(view)?;
+        let owner = self.owners.get(first).copied()?;
+        let fits = self.messages[owner].can_take(view) && !self.is_apart(view, owner);
+        (view.role() == CellRole::CodeOutput || fits).then_some(owner)
     }
 
     /// The last message, if its cells are parts of a head of this name, which does not exist.
@@ -87,11 +86,28 @@ impl<'a> MessageReader<'a> {
         if !is_head || !is_silent {
             let block = self.read_block(view);
             self.note_hidden_call(view, owner, &block);
-            self.messages[owner].blocks.push(block);
+            self.add_block(view, owner, block);
         }
         if !is_head {
             self.messages[owner].parts.push(view.cell);
             self.owners.insert(view.name.clone(), owner);
+        }
+    }
+
+    /// Adds the block of a cell to a message. A further cell of a result adds to the content of that result.
+    fn add_block(&mut self, view: &CellView<'a>, owner: usize, block: Block) {
+        let message = &mut self.messages[owner];
+        let before = message.parts.last().unwrap_or(&message.cell).name();
+        let is_further = view.role() == CellRole::ToolResult
+            && first_of_several(view)
+                .is_some_and(|first| before == first || before.starts_with(&format!("{first}-")));
+        match (message.blocks.last_mut(), block) {
+            (Some(Block::ToolResult(result)), Block::ToolResult(further)) if is_further => {
+                let mut blocks = into_blocks(std::mem::take(&mut result.content));
+                blocks.extend(into_blocks(further.content));
+                result.content = Content::Blocks(blocks);
+            }
+            (_, block) => message.blocks.push(block),
         }
     }
 
@@ -114,5 +130,23 @@ impl<'a> MessageReader<'a> {
             self.report(view, problem);
         }
         block
+    }
+}
+
+/// The name of the first cell of the result, or of the execution, that a cell continues: `2.k3f9qx7a.1` for
+/// `2.k3f9qx7a.1-2`. `None` for any other cell.
+fn first_of_several<'v>(view: &'v CellView<'_>) -> Option<&'v str> {
+    let is_output = matches!(view.role(), CellRole::CodeOutput | CellRole::ToolResult);
+    let (first, number) = view.name.rsplit_once('-').filter(|_| is_output)?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then_some(first)
+}
+
+/// The blocks of a content; a text is one.
+fn into_blocks(content: Content) -> Vec<Block> {
+    match content {
+        Content::Empty => Vec::new(),
+        Content::Text(text) => vec![Block::from_text(text)],
+        Content::Blocks(blocks) => blocks,
     }
 }
