@@ -87,7 +87,7 @@ fn panic_without(what: &str, body: &str) -> usize {
 #[test]
 fn a_result_after_the_next_answer_is_left_out_and_listed() {
     let mut file = file(&[("1", "status=\"success\"", "FIRST")]);
-    file.push_str("\n# %%% [^3]\n\n[^3]: [coder]\n\nHere.\n");
+    file.push_str("\n# %%% [^3]\n\n[^3]: [quick]\n\nHere.\n");
     file.push_str("\n# %%% [^2.k3f9qx7a.2]\n\n[^2.k3f9qx7a.2]: [tool]\n\nLATE\n");
     file.push_str("\n# %% [^4]\n\n[^4]: [markdown]\n\nThanks.\n");
     let plan = planned(&file, "gpt-5");
