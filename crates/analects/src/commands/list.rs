@@ -227,7 +227,7 @@ fn cell_rows(document: &Document, part: ListPart) -> Vec<CellRow> {
 }
 
 /// The cells of a part, a row each.
-/// Six columns: name, role, line, relation, why the model does not see it, text.
+/// Six columns: name, role, line with the number of outputs, relation of an output, why the model does not see it, text.
 fn cell_lines(document: &Document, part: ListPart) -> Vec<[String; 6]> {
     let cells: Vec<Cell<'_>> = document.cells().collect();
     let overview = msgfile::overview(document);
@@ -237,16 +237,19 @@ fn cell_lines(document: &Document, part: ListPart) -> Vec<[String; 6]> {
         if !part.has(*cell) {
             continue;
         }
-        let relation = match (part, brief.parent) {
-            (ListPart::Item, _) if brief.outputs == 0 => String::new(),
-            (ListPart::Item, _) => counted(brief.outputs, "output"),
-            (_, Some(at)) => format!("of {}", cells[at].name()),
-            (_, None) => String::new(),
-        };
+        let mut place = format!("line {}", brief.line);
+        let mut relation = String::new();
+        match (part, brief.parent) {
+            (ListPart::Item, _) if brief.outputs > 0 => {
+                place += &format!(", {}", counted(brief.outputs, "output"));
+            }
+            (ListPart::Item, _) | (_, None) => {}
+            (_, Some(at)) => relation = format!("of {}", cells[at].name()),
+        }
         lines.push([
             cell.name().into_owned(),
             reading::role_in_words(*cell),
-            format!("line {}", brief.line),
+            place,
             relation,
             mark,
             reading::first_line(*cell),

@@ -54,7 +54,7 @@ fn dropped_cells_are_marked_as_hidden() {
         .assert_prints(listed);
     // No item is hidden, so there is no note.
     let listed =
-        "1  user  line 7   1 output  six times seven?\n3  user  line 19  1 output  and eight?\n";
+        "1  user  line 7, 1 output   six times seven?\n3  user  line 19, 1 output  and eight?\n";
     sandbox.run(&["list", "a.msg.md"]).assert_prints(listed);
     assert_success(&sandbox.run(&["restore", "a.msg.md", "2"]));
     assert!(marked_cells(&sandbox).is_empty());
@@ -69,7 +69,7 @@ fn an_edited_question_stays_one_cell_with_its_answer() {
     );
     assert!(marked_cells(&sandbox).is_empty());
     let listed =
-        "1  user  line 7   1 output  seven times six?\n3  user  line 19  1 output  and eight?\n";
+        "1  user  line 7, 1 output   seven times six?\n3  user  line 19, 1 output  and eight?\n";
     sandbox.run(&["list", "a.msg.md"]).assert_prints(listed);
     let outputs = assert_success(&sandbox.run(&["list", "a.msg.md/output"])).to_string();
     assert!(
@@ -92,8 +92,8 @@ fn rewind_marks_the_cells_of_the_other_branch() {
     assert_success(&sandbox.run(&["rewind", "a.msg.md", "1"]));
     assert_success(&sandbox.run(&["chat", "a.msg.md"]));
     assert_eq!(marked_cells(&sandbox), ["2:branch", "3:branch", "4:branch"]);
-    let listed = "1  user  line 7   2 outputs                six times seven?\n\
-                  3  user  line 19  1 output   other branch  and eight?\n";
+    let listed = "1  user  line 7, 2 outputs                six times seven?\n\
+                  3  user  line 19, 1 output  other branch  and eight?\n";
     sandbox.run(&["list", "a.msg.md"]).assert_prints(listed);
     let outputs = sandbox.run(&["list", "a.msg.md/output"]);
     let belongs: Vec<String> = assert_success(&outputs)
