@@ -567,3 +567,18 @@ fn an_empty_value_says_how_to_remove_a_setting() {
             &format!("analects: models.default needs a value\n{hint}"),
         );
 }
+
+#[test]
+fn a_missing_key_names_the_model_and_the_line_that_names_it() {
+    let sandbox = Sandbox::new();
+    sandbox.write_config("config.toml", "[models]\ndefault = \"openai/gpt-5-mini\"\n");
+    for verb in ["ask", "chat"] {
+        let run = sandbox.run(&[verb, "hi"]);
+        let file = sandbox.path("home/config/config.toml");
+        let origin = format!(
+            "; openai/gpt-5-mini is the default model of {}:2\n",
+            file.display()
+        );
+        assert!(run.stderr.ends_with(&origin), "{verb}: {}", run.stderr);
+    }
+}
