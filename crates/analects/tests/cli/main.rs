@@ -97,5 +97,6 @@ mod status_messages;
 mod stdin;
 mod terminal_output;
 mod tools;
+mod tools_by_provider;
 mod unseen_cells;
 mod wrong_uses;
