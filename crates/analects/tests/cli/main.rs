@@ -29,6 +29,7 @@ mod config;
 mod context;
 mod convert;
 mod convert_files;
+mod convert_losses;
 mod diagnostics;
 #[cfg(target_os = "linux")]
 mod disk_and_permissions;
