@@ -21,6 +21,7 @@ mod problems;
 pub(crate) mod provenance;
 mod read;
 mod readable;
+mod unsaid;
 
 use analects_core::{MessageId, SessionId};
 use uuid::Uuid;

@@ -40,6 +40,7 @@ pub(super) struct WriterState {
 }
 
 /// The cells of a message.
+#[derive(Debug)]
 pub(super) struct MessageCells {
     pub(super) cells: Vec<NewCell>,
     /// The index of the head: the cell that describes the message, and by which others name it.

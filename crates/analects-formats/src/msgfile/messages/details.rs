@@ -185,7 +185,7 @@ fn patch_content(content: Option<&Raw>, patches: &RawMap) -> (Option<Raw>, bool)
 }
 
 /// A short hash of a block as its cell says it, to notice that a person has edited the cell.
-fn fingerprint(block: &Raw) -> String {
+pub(super) fn fingerprint(block: &Raw) -> String {
     let uuid = Uuid::new_v5(&Uuid::NAMESPACE_OID, block.as_str().as_bytes());
     uuid.simple().to_string()[..16].to_string()
 }

@@ -10,6 +10,7 @@ use super::derived_id;
 use super::describe::{HeadAttributes, Style};
 use super::details::{details_cell, details_cell_around_lines, details_line, difference};
 use super::read::{PrecedingMessages, messages_after};
+use super::unsaid::Unsaid;
 use crate::msgfile::{NewCell, decode, frontmatter};
 
 /// Writes a conversation as a message file. Reading it gives back exactly these messages: each one is read back here,
@@ -118,20 +119,66 @@ impl<'a> ExactWriter<'a> {
         }
         let name = cells.name().to_string();
         cells.change_head(|head| self.with_ids(head, message, &name));
-        let Some(details) = self.details_of(message, &cells) else {
-            self.writer.restore(state);
-            return (self.writer.json_cell(message), None);
-        };
-        let line = (!details.is_empty()).then(|| details_line(&name, &details));
-        (cells, line)
+        match self.details_of(message, &cells) {
+            Some(line) => (cells, Some(line).filter(|line| !line.is_empty())),
+            None => {
+                self.writer.restore(state);
+                (self.writer.json_cell(message), None)
+            }
+        }
     }
 
-    /// The details that cells need to be read as exactly this message; `None` if no details help.
-    fn details_of(&self, message: &Message, cells: &MessageCells) -> Option<RawMap> {
+    /// The line of details that cells need to be read as exactly this message, which is empty if they need none; `None`
+    /// if no details help.
+    fn details_of(&self, message: &Message, cells: &MessageCells) -> Option<String> {
         let is_taken = |cell: &NewCell| self.cells.get(&cell.id).is_some();
         if cells.cells.iter().any(is_taken) {
             return None;
         }
+        if let Some(line) = self.known_details(message, cells) {
+            return Some(line);
+        }
+        let details = self.read_details(message, cells)?;
+        if details.is_empty() {
+            return Some(String::new());
+        }
+        Some(details_line(cells.name(), &details))
+    }
+
+    /// The line of details, known from how the cells are written; `None` if only reading tells.
+    fn known_details(&self, message: &Message, cells: &MessageCells) -> Option<String> {
+        if !self.names_parent(message, cells) {
+            return None;
+        }
+        let unsaid = Unsaid::of(message, cells)?;
+        if unsaid.is_empty() {
+            return Some(String::new());
+        }
+        Some(unsaid.to_line(cells.name()))
+    }
+
+    /// Whether the head is sure to be read as following the parent of this message.
+    fn names_parent(&self, message: &Message, cells: &MessageCells) -> bool {
+        let parent = message.parent_id.as_ref();
+        if parent == self.last.get(&message.agent_id) {
+            return true;
+        }
+        let Some(parent) = parent else { return true };
+        if self.head_of(parent).is_some() {
+            return true;
+        }
+        // It is not in the file, and must not pass for a cell that is.
+        let is_cell = |cell: &NewCell| *cell.id == **parent;
+        let head = &cells.cells[cells.head];
+        let has_own_id = head.attributes.iter().any(|(key, _)| key == "uuid");
+        has_own_id
+            && !parent.is_empty()
+            && self.cells.get(parent).is_none()
+            && !cells.cells.iter().any(is_cell)
+    }
+
+    /// The details that reading the cells shows to be missing; `None` if no details help.
+    fn read_details(&self, message: &Message, cells: &MessageCells) -> Option<RawMap> {
         let read = self.read(message, cells, None)?;
         if read == *message {
             return Some(RawMap::new());
@@ -205,8 +252,9 @@ impl<'a> ExactWriter<'a> {
             cell = cell.with("uuid", &*message.id);
         }
         if message.parent_id.as_ref() != self.last.get(&message.agent_id) {
-            let parent = message.parent_id.as_deref().unwrap_or_default();
-            cell = cell.with("parent", self.head_of(parent).unwrap_or(parent));
+            let parent = message.parent_id.as_deref();
+            let head = parent.map(|parent| self.head_of(parent).unwrap_or(parent));
+            cell = cell.with("parent", head.unwrap_or_default());
         }
         if message.session_id != self.session {
             cell = cell.with("session_id", &*message.session_id);
@@ -331,3 +379,6 @@ impl PackedNames {
         &self.text[start..*end]
     }
 }
+
+#[cfg(test)]
+mod tests;
