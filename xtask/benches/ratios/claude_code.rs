@@ -6,7 +6,8 @@ use std::process::Command;
 use std::time::Instant;
 
 use analects_formats::claude_code::SessionReader;
-use analects_formats::{FormatReader, ReadOptions, ReadOutput, transcript};
+use analects_formats::convert::{Conversion, FirstPassRunner, format_by_id};
+use analects_formats::{FormatReader, ReadOptions, ReadOutput, WriteOptions, transcript};
 use serde_json::Value;
 use xtask::bench::{Bar, Row};
 
@@ -124,6 +125,74 @@ pub fn speed() -> Row {
         "claude_code_to_transcript_speed_per_values",
         Bar::AtLeast(0.33),
         Ok(values / ours),
+    )
+}
+
+/// Converts pieces of a session to a format; gives the length of what is written.
+fn convert_to(id: &str, pieces: &[u8], full: bool) -> Result<usize, Box<dyn Error>> {
+    let from = format_by_id("claude-code").ok_or("no format for sessions")?;
+    let to = format_by_id(id).ok_or("no format to write")?;
+    let reader = |is_first_pass| {
+        let options = ReadOptions {
+            full,
+            is_first_pass,
+            ..ReadOptions::named("talk.jsonl")
+        };
+        from.reader(&options).ok_or("sessions cannot be read")
+    };
+    let options = WriteOptions {
+        full,
+        ..WriteOptions::default()
+    };
+    let writer = match to.first_pass(&options).filter(|it| !it.is_for_revisions()) {
+        Some(first_pass) => {
+            let mut runner = FirstPassRunner::new(reader(true)?, first_pass);
+            pieces.chunks(PIECE).for_each(|piece| runner.feed(piece));
+            runner.finish()
+        }
+        None => to.writer(&options).ok_or("the format cannot be written")?,
+    };
+    let mut conversion = Conversion::new(reader(false)?, writer);
+    let mut written = 0;
+    for piece in pieces.chunks(PIECE) {
+        written += black_box(conversion.feed(piece)).len();
+        written += black_box(std::mem::take(&mut conversion.tail)).len();
+    }
+    Ok(written + black_box(conversion.finish()).len())
+}
+
+/// How many times as long a session takes to a message file as to a page.
+fn per_page(full: bool) -> Measured {
+    let bytes: Vec<u8> = (0..4000)
+        .flat_map(|number| turn(number).into_bytes())
+        .collect();
+    let (mut file, mut page) = (f64::MAX, f64::MAX);
+    for _ in 0..8 {
+        let start = Instant::now();
+        convert_to("msgfile", &bytes, full)?;
+        file = file.min(start.elapsed().as_secs_f64());
+        let start = Instant::now();
+        convert_to("markdown", &bytes, false)?;
+        page = page.min(start.elapsed().as_secs_f64());
+    }
+    Ok(file / page)
+}
+
+/// A session to a message file for people, which takes two passes.
+pub fn to_message_file() -> Row {
+    row(
+        "claude_code_to_message_file_per_page",
+        Bar::AtMost(2.0),
+        per_page(false),
+    )
+}
+
+/// A session to a message file that keeps everything: it is written without being read back.
+pub fn to_full_message_file() -> Row {
+    row(
+        "claude_code_to_full_message_file_per_page",
+        Bar::AtMost(2.0),
+        per_page(true),
     )
 }
 

@@ -40,6 +40,8 @@ const ROWS: &[(&str, Measure)] = rows![
     chat_markdown::chinese_20k,
     chat_markdown::english_200,
     claude_code::speed,
+    claude_code::to_message_file,
+    claude_code::to_full_message_file,
     claude_code::memory,
     command::start_up,
     command::start_up_per_nothing,
