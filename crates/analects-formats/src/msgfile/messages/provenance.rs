@@ -166,12 +166,18 @@ fn is_code_output(cell: Cell<'_>) -> bool {
     cell.role() == CellRole::CodeOutput
 }
 
-/// Returns whether an id may have been made up: a number, or a letter and a number, with anything behind a dot.
+/// Returns whether an id may have been made up: a number, or a letter and a number, with anything behind a dot. The
+/// further cells of a result have a hyphen and another number.
 pub(crate) fn is_generated(id: &str) -> bool {
     let whole = id.split_once('.').map_or(id, |(whole, _)| whole);
     let number = whole.strip_prefix(['a', 'b', 'n', 'p', 's', 't', 'x', 'y']);
     let number = number.unwrap_or(whole);
-    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    let is_number =
+        |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    match number.split_once('-') {
+        Some((number, part)) => is_number(number) && is_number(part),
+        None => is_number(number),
+    }
 }
 
 /// Returns whether the message says what the type word of one of its cells says.
@@ -302,8 +308,11 @@ fn is_read_of_any(
         MetaKey::Part => !is_head,
         MetaKey::Reasoning => role == CellRole::Thinking,
         MetaKey::Status => role == CellRole::ToolResult && ["success", "failed"].contains(&value),
-        MetaKey::Name | MetaKey::CallId => role == CellRole::ToolCall,
-        MetaKey::Result => role == CellRole::ToolResult && ["empty", "blocks"].contains(&value),
+        MetaKey::Name => role == CellRole::ToolCall,
+        MetaKey::CallId => matches!(role, CellRole::ToolCall | CellRole::ToolResult),
+        MetaKey::Result => {
+            role == CellRole::ToolResult && ["empty", "blocks", "none", "text"].contains(&value)
+        }
         MetaKey::MimeType => is_binary,
         MetaKey::Encoding => {
             value == "base64"
@@ -312,7 +321,7 @@ fn is_read_of_any(
         MetaKey::History => role == CellRole::ToolCall && History::parse(value).is_some(),
         MetaKey::Author => value.is_empty() || message.author.as_deref() == Some(value),
         MetaKey::AgentId => message.agent_id.as_deref() == Some(value),
-        MetaKey::Json => false,
+        MetaKey::Json => role == CellRole::ToolResult && value == "block",
         MetaKey::Summary
         | MetaKey::Parent
         | MetaKey::Through
