@@ -70,6 +70,13 @@ fn output(value: &str) -> Mark {
 }
 
 fn calls() -> Vec<Case> {
+    [first_calls(), more_calls(), further_calls()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn first_calls() -> Vec<Case> {
     let invoke =
         "<invoke name=\"tool17\">\n<parameter name=\"city\">Paris17</parameter>\n</invoke>";
     let changed = |name, content: &str, marks: Vec<Mark>| {
@@ -127,6 +134,20 @@ fn calls() -> Vec<Case> {
             "<invoke name=\"tool17\">\n<parameter name=\"days\" type=\"json\">[3.170]</parameter>\n</invoke>",
             vec![call("tool17"), call("days"), call("3.17")],
         ),
+    ]
+}
+
+fn more_calls() -> Vec<Case> {
+    let invoke =
+        "<invoke name=\"tool17\">\n<parameter name=\"city\">Paris17</parameter>\n</invoke>";
+    let changed = |name, content: &str, marks: Vec<Mark>| {
+        let case = calling(name, "", "", vec![]);
+        let source = String::from_utf8(case.source).unwrap();
+        let mut all = vec![user("QUESTION17"), assistant("ANSWER17"), generated()];
+        all.extend(marks);
+        self::case(name, &source.replace(invoke, content), all)
+    };
+    vec![
         changed(
             "arguments as text",
             "<invoke name=\"tool17\">\n<arguments type=\"text\">no json 17</arguments>\n</invoke>",
@@ -169,23 +190,33 @@ fn calls() -> Vec<Case> {
                 generated(),
             ],
         ),
-        case(
-            "other name of a call",
-            &format!(
-                "# %%\n\nQUESTION17\n\n# %%% [^7]\n\n[^7]: [tool] name=\"other17\"\n\n{invoke}\n"
-            ),
-            vec![
-                user("QUESTION17"),
-                call("tool17"),
-                call("Paris17"),
-                field(&["name"], "other17"),
-                generated(),
-            ],
-        ),
     ]
 }
 
+fn further_calls() -> Vec<Case> {
+    let invoke =
+        "<invoke name=\"tool17\">\n<parameter name=\"city\">Paris17</parameter>\n</invoke>";
+    vec![case(
+        "other name of a call",
+        &format!("# %%\n\nQUESTION17\n\n# %%% [^7]\n\n[^7]: [tool] name=\"other17\"\n\n{invoke}\n"),
+        vec![
+            user("QUESTION17"),
+            call("tool17"),
+            call("Paris17"),
+            field(&["name"], "other17"),
+            generated(),
+        ],
+    )]
+}
+
 fn results() -> Vec<Case> {
+    [first_results(), more_results(), further_results()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn first_results() -> Vec<Case> {
     let failed = |value| {
         field(&["status", "is_error"], value)
             .or("true")
@@ -198,17 +229,6 @@ fn results() -> Vec<Case> {
             .listed_as(&["tool_result"])
             .machine()
     };
-    let cell = |id: &str, attributes: &str, content: &str| {
-        format!("# %%% [^{id}]\n\n[^{id}]: [tool] {attributes}\n\n{content}\n\n")
-    };
-    let two = cell("2.k3f9qx7a.1", "status=\"success\"", "RESULT17")
-        + &cell("2.k3f9qx7a.2", "status=\"success\"", "AGAIN17");
-    let mixed = cell("2.k3f9qx7a.1", "status=\"success\"", "RESULT17")
-        + &cell(
-            "2.k3f9qx7a.2",
-            "status=\"success\" mime_type=\"image/png\" encoding=\"base64\"",
-            "iVBORw0KGgo=",
-        );
     vec![
         outcome("result", "", "RESULT17", vec![result("RESULT17")]),
         outcome(
@@ -254,6 +274,17 @@ fn results() -> Vec<Case> {
                 field(&["reason"], "denied17"),
             ],
         ),
+    ]
+}
+
+fn more_results() -> Vec<Case> {
+    let succeeded = || {
+        field(&["status", "is_error"], "success")
+            .or("false")
+            .listed_as(&["tool_result"])
+            .machine()
+    };
+    vec![
         outcome(
             "duration of a result",
             "duration=0.817s",
@@ -297,6 +328,28 @@ fn results() -> Vec<Case> {
             "iVBORw0KGgo=",
             vec![picture("iVBORw0KGgo=")],
         ),
+    ]
+}
+
+fn further_results() -> Vec<Case> {
+    let succeeded = || {
+        field(&["status", "is_error"], "success")
+            .or("false")
+            .listed_as(&["tool_result"])
+            .machine()
+    };
+    let cell = |id: &str, attributes: &str, content: &str| {
+        format!("# %%% [^{id}]\n\n[^{id}]: [tool] {attributes}\n\n{content}\n\n")
+    };
+    let two = cell("2.k3f9qx7a.1", "status=\"success\"", "RESULT17")
+        + &cell("2.k3f9qx7a.2", "status=\"success\"", "AGAIN17");
+    let mixed = cell("2.k3f9qx7a.1", "status=\"success\"", "RESULT17")
+        + &cell(
+            "2.k3f9qx7a.2",
+            "status=\"success\" mime_type=\"image/png\" encoding=\"base64\"",
+            "iVBORw0KGgo=",
+        );
+    vec![
         calling(
             "two results",
             "",
@@ -323,12 +376,17 @@ fn results() -> Vec<Case> {
 }
 
 fn codes() -> Vec<Case> {
+    [first_codes(), more_codes(), further_codes()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn first_codes() -> Vec<Case> {
     let run = |id: &str, kind: &str, attributes: &str, content: &str| {
         format!("# %%% [^{id}]\n\n[^{id}]: [{kind}] {attributes}\n\n{content}\n\n")
     };
     let plain = |attributes: &str| run("3.1", "python", attributes, "stdout> OUT17");
-    let several = plain("") + &run("3.1-2", "python", "", "stdout> MORE17");
-    let again = plain("") + &run("3.2", "python", "", "stdout> MORE17");
     vec![
         code("code", "", "", vec![]),
         code(
@@ -386,6 +444,16 @@ fn codes() -> Vec<Case> {
             &run("3.1", "ruby17", "", "stdout> OUT17"),
             vec![output("OUT17"), language("ruby17")],
         ),
+    ]
+}
+
+fn more_codes() -> Vec<Case> {
+    let run = |id: &str, kind: &str, attributes: &str, content: &str| {
+        format!("# %%% [^{id}]\n\n[^{id}]: [{kind}] {attributes}\n\n{content}\n\n")
+    };
+    let plain = |attributes: &str| run("3.1", "python", attributes, "stdout> OUT17");
+    let several = plain("") + &run("3.1-2", "python", "", "stdout> MORE17");
+    vec![
         code(
             "unknown attribute of an output",
             "",
@@ -434,13 +502,21 @@ fn codes() -> Vec<Case> {
             &several,
             vec![output("OUT17"), output("MORE17")],
         ),
-        code(
-            "several runs",
-            "",
-            &again,
-            vec![output("OUT17"), output("MORE17")],
-        ),
     ]
+}
+
+fn further_codes() -> Vec<Case> {
+    let run = |id: &str, kind: &str, attributes: &str, content: &str| {
+        format!("# %%% [^{id}]\n\n[^{id}]: [{kind}] {attributes}\n\n{content}\n\n")
+    };
+    let plain = |attributes: &str| run("3.1", "python", attributes, "stdout> OUT17");
+    let again = plain("") + &run("3.2", "python", "", "stdout> MORE17");
+    vec![code(
+        "several runs",
+        "",
+        &again,
+        vec![output("OUT17"), output("MORE17")],
+    )]
 }
 
 /// The language of an output.

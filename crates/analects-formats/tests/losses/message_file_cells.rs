@@ -68,20 +68,13 @@ pub fn cases() -> Vec<Case> {
 }
 
 fn questions() -> Vec<Case> {
-    let source = "# %% [^1]\n\n[^1]: [markdown]\n\nQUESTION17\n\n# %%% [^2]\n\nANSWER17\n\n\
-        # %% [^3]\n\n[^3]: [markdown] parent=\"1\"\n\nBRANCH17\n";
-    let branch = vec![
-        user("QUESTION17"),
-        assistant("ANSWER17"),
-        user("BRANCH17"),
-        follows("BRANCH17", "QUESTION17"),
-    ];
-    let root = vec![
-        user("QUESTION17"),
-        assistant("ANSWER17"),
-        user("ROOT17"),
-        starts("ROOT17"),
-    ];
+    [first_questions(), more_questions(), further_questions()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn first_questions() -> Vec<Case> {
     vec![
         case(
             "plain",
@@ -140,6 +133,25 @@ fn questions() -> Vec<Case> {
             ],
         ),
         question("hidden question", "history=none", vec![hidden()]),
+    ]
+}
+
+fn more_questions() -> Vec<Case> {
+    let source = "# %% [^1]\n\n[^1]: [markdown]\n\nQUESTION17\n\n# %%% [^2]\n\nANSWER17\n\n\
+        # %% [^3]\n\n[^3]: [markdown] parent=\"1\"\n\nBRANCH17\n";
+    let branch = vec![
+        user("QUESTION17"),
+        assistant("ANSWER17"),
+        user("BRANCH17"),
+        follows("BRANCH17", "QUESTION17"),
+    ];
+    let root = vec![
+        user("QUESTION17"),
+        assistant("ANSWER17"),
+        user("ROOT17"),
+        starts("ROOT17"),
+    ];
+    vec![
         question(
             "question as summary",
             "history=summary summary=\"SHORT17\"",
@@ -180,6 +192,11 @@ fn questions() -> Vec<Case> {
                 .replace("BRANCH17", "ROOT17"),
             root,
         ),
+    ]
+}
+
+fn further_questions() -> Vec<Case> {
+    vec![
         after(
             "part of a question",
             "# %% [^4]\n\n[^4]: [markdown]\n\nONE17\n\n\
@@ -203,6 +220,13 @@ pub fn hidden() -> Mark {
 }
 
 fn replies() -> Vec<Case> {
+    [first_replies(), more_replies(), further_replies()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn first_replies() -> Vec<Case> {
     vec![
         reply("name of the agent", "", vec![]),
         reply("time of a reply", TIME, vec![time()]),
@@ -260,6 +284,11 @@ fn replies() -> Vec<Case> {
             "uuid=\"UUID17\"",
             vec![field(&["uuid", "id"], "UUID17").machine()],
         ),
+    ]
+}
+
+fn more_replies() -> Vec<Case> {
+    vec![
         reply(
             "unknown attribute of a reply",
             "mood=\"BAR17\"",
@@ -315,6 +344,11 @@ fn replies() -> Vec<Case> {
                 thinking("THINK17"),
             ],
         ),
+    ]
+}
+
+fn further_replies() -> Vec<Case> {
+    vec![
         case(
             "second text",
             "# %%\n\nQUESTION17\n\n# %%% [^2]\n\nANSWER17\n\n# %%% [^2.text2]\n\nSECOND17\n",
@@ -372,22 +406,22 @@ const COUNTS: &[&str] = &[
 ];
 
 fn others() -> Vec<Case> {
+    [
+        first_others(),
+        more_others(),
+        further_others(),
+        other_others(),
+        last_others(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn first_others() -> Vec<Case> {
     let cell = |id: &str, metadata: &str, content: &str| {
         format!("# %%% [^{id}]\n\n[^{id}]: {metadata}\n\n{content}\n\n")
     };
-    let block = |json: &str| cell("2.block1", "[block]", &format!("```json\n{json}\n```"));
-    let boundary = "[compact_boundary] trigger=\"manual\" tokens_before=1717 tokens_after=717";
-    let boundary_marks = vec![
-        field(&["trigger"], "manual")
-            .listed_as(&["compact_boundary"])
-            .machine(),
-        field(&["tokens_before"], "1717")
-            .listed_as(&["compact_boundary"])
-            .machine(),
-        field(&["tokens_after"], "717")
-            .listed_as(&["compact_boundary"])
-            .machine(),
-    ];
     let kind = |value| {
         field(&["kind"], value)
             .listed_as(&["attachment", "notification"])
@@ -445,6 +479,31 @@ fn others() -> Vec<Case> {
                 field(&["path"], "file17.txt").listed_as(&["attachment", "data"]),
             ],
         ),
+    ]
+}
+
+fn more_others() -> Vec<Case> {
+    let cell = |id: &str, metadata: &str, content: &str| {
+        format!("# %%% [^{id}]\n\n[^{id}]: {metadata}\n\n{content}\n\n")
+    };
+    let boundary = "[compact_boundary] trigger=\"manual\" tokens_before=1717 tokens_after=717";
+    let boundary_marks = vec![
+        field(&["trigger"], "manual")
+            .listed_as(&["compact_boundary"])
+            .machine(),
+        field(&["tokens_before"], "1717")
+            .listed_as(&["compact_boundary"])
+            .machine(),
+        field(&["tokens_after"], "717")
+            .listed_as(&["compact_boundary"])
+            .machine(),
+    ];
+    let kind = |value| {
+        field(&["kind"], value)
+            .listed_as(&["attachment", "notification"])
+            .machine()
+    };
+    vec![
         after(
             "notification",
             &cell("n1", "[notification] kind=\"task17\"", "NOTIFIED17"),
@@ -478,6 +537,15 @@ fn others() -> Vec<Case> {
             &cell("p1", "[progress]", "HIDDEN17"),
             vec![text("progress", "HIDDEN17").listed_as(&["left_out", "text"])],
         ),
+    ]
+}
+
+fn further_others() -> Vec<Case> {
+    let cell = |id: &str, metadata: &str, content: &str| {
+        format!("# %%% [^{id}]\n\n[^{id}]: {metadata}\n\n{content}\n\n")
+    };
+    let block = |json: &str| cell("2.block1", "[block]", &format!("```json\n{json}\n```"));
+    vec![
         after(
             "block",
             &block("{\"type\":\"odd17\",\"value\":\"BLOCK17\"}"),
@@ -531,6 +599,11 @@ fn others() -> Vec<Case> {
                     .machine(),
             ],
         ),
+    ]
+}
+
+fn other_others() -> Vec<Case> {
+    vec![
         after(
             "picture",
             "# %% [^4]\n\n[^4]: [raw] mime_type=\"image/png\"\n\niVBORw0K\nGgo=\n",
@@ -578,6 +651,14 @@ fn others() -> Vec<Case> {
                 text("agent", "UNREAD17").listed_as(&["cell"]),
             ],
         ),
+    ]
+}
+
+fn last_others() -> Vec<Case> {
+    let cell = |id: &str, metadata: &str, content: &str| {
+        format!("# %%% [^{id}]\n\n[^{id}]: {metadata}\n\n{content}\n\n")
+    };
+    vec![
         after(
             "details",
             &cell(

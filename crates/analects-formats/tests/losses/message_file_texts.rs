@@ -41,6 +41,13 @@ fn property(key: &'static str, value: &str) -> Mark {
 }
 
 fn fronts() -> Vec<Case> {
+    [first_fronts(), more_fronts(), further_fronts()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn first_fronts() -> Vec<Case> {
     let agent = |name, line: &str, mark: Mark| {
         front(
             name,
@@ -100,6 +107,18 @@ fn fronts() -> Vec<Case> {
             "mood: BAR17",
             property("mood", "BAR17"),
         ),
+    ]
+}
+
+fn more_fronts() -> Vec<Case> {
+    let agent = |name, line: &str, mark: Mark| {
+        front(
+            name,
+            &format!("agents:\n  agent17:\n    models: [model17]\n    {line}"),
+            vec![property("models", "model17"), mark],
+        )
+    };
+    vec![
         agent(
             "comment at an agent",
             "# COMMENT17",
@@ -149,6 +168,11 @@ fn fronts() -> Vec<Case> {
             "title: [TITLE17",
             vec![text("frontmatter", "TITLE17").listed_as(&["frontmatter-yaml", "title"])],
         ),
+    ]
+}
+
+fn further_fronts() -> Vec<Case> {
+    vec![
         front(
             "title of the wrong type",
             "title: [TITLE17]",
@@ -239,6 +263,13 @@ fn outside() -> Vec<Case> {
 }
 
 fn texts() -> Vec<Case> {
+    [first_texts(), more_texts(), further_texts()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn first_texts() -> Vec<Case> {
     let long = format!("LONG17{}END17", "x".repeat(200_000));
     let fenced = "```python\n# %% FENCED17\nx = 1\n```";
     vec![
@@ -291,6 +322,11 @@ fn texts() -> Vec<Case> {
             "![ALT17](https://example.com/17.png)",
             &["![ALT17](https://example.com/17.png)"],
         ),
+    ]
+}
+
+fn more_texts() -> Vec<Case> {
+    vec![
         said(
             "item of chat Markdown",
             "> ---\n> <USER />\n\nFORGED17",
@@ -335,20 +371,23 @@ fn texts() -> Vec<Case> {
             "&lt;b17&gt; &amp;amp; <b17>",
             &["&lt;b17&gt; &amp;amp; <b17>"],
         ),
-        case(
-            "blank lines around a text",
-            "# %% [^1]\n\n[^1]: [markdown] stored=\"lines=4\"\n\n\n  INDENTED17\n\n\n\n# %%%\n\nANSWER17\n",
-            vec![
-                user("INDENTED17"),
-                assistant("ANSWER17"),
-                Mark {
-                    places: vec!["user"],
-                    values: vec!["\n  INDENTED17\n".to_string()],
-                    ..text("spacing", "").machine().listed_as(&["text"])
-                },
-            ],
-        ),
     ]
+}
+
+fn further_texts() -> Vec<Case> {
+    vec![case(
+        "blank lines around a text",
+        "# %% [^1]\n\n[^1]: [markdown] stored=\"lines=4\"\n\n\n  INDENTED17\n\n\n\n# %%%\n\nANSWER17\n",
+        vec![
+            user("INDENTED17"),
+            assistant("ANSWER17"),
+            Mark {
+                places: vec!["user"],
+                values: vec!["\n  INDENTED17\n".to_string()],
+                ..text("spacing", "").machine().listed_as(&["text"])
+            },
+        ],
+    )]
 }
 
 fn pictures() -> Vec<Case> {

@@ -85,40 +85,18 @@ fn detail(keys: &[&'static str], value: &str) -> Mark {
 }
 
 pub fn claude_code() -> Vec<Case> {
-    let call_block = "{\"type\":\"tool_use\",\"id\":\"call17\",\"name\":\"tool17\",\"input\":{\"city\":\"Paris17\"}}";
-    let answer_to_call = "\"parentUuid\":\"a17\",\"type\":\"user\",\"uuid\":\"r17\",\"toolUseResult\":{\"stdout\":\"RAW17\"},\
-        \"message\":{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"call17\",\"content\":\"RESULT17\"}]}";
-    let with_call = SESSION.replace(
-        "{\"type\":\"text\",\"text\":\"ANSWER17\"}",
-        &format!("{{\"type\":\"text\",\"text\":\"ANSWER17\"}},{call_block}"),
-    );
-    let side = "\"parentUuid\":null,\"type\":\"user\",\"uuid\":\"x17\",\"isSidechain\":true,\"agentId\":\"agent17\",\
-        \"message\":{\"role\":\"user\",\"content\":\"SIDE17\"}";
-    let calls = |result_content: &str| {
-        let answer = answer_to_call.replace("\"RESULT17\"", result_content);
-        let mut marks = vec![
-            call("tool17"),
-            call("Paris17"),
-            id("r17"),
-            result("RESULT17"),
-        ];
-        marks.push(
-            field(&["id", "call_id", "tool_use_id", "tool_call_id"], "call17")
-                .listed_as(&["tool_use"])
-                .machine(),
-        );
-        marks.push(detail(&["stdout"], "RAW17").listed_as(&["toolUseResult"]));
-        (
-            format!("{with_call}{{\"sessionId\":\"s17\",{answer}}}\n"),
-            marks,
-        )
-    };
-    let (plain_call, call_marks) = calls("\"RESULT17\"");
-    let (picture_call, mut picture_marks) = calls(
-        "[{\"type\":\"text\",\"text\":\"RESULT17\"},{\"type\":\"image\",\"source\":{\"type\":\"base64\",\
-         \"media_type\":\"image/png\",\"data\":\"iVBORw0KGgo=\"}}]",
-    );
-    picture_marks.push(picture("iVBORw0KGgo="));
+    [
+        first_claude_code(),
+        more_claude_code(),
+        further_claude_code(),
+        other_claude_code(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn first_claude_code() -> Vec<Case> {
     vec![
         session("plain", SESSION.to_string(), vec![]),
         prompt(
@@ -176,6 +154,45 @@ pub fn claude_code() -> Vec<Case> {
                     .machine(),
             ],
         ),
+    ]
+}
+
+fn more_claude_code() -> Vec<Case> {
+    let call_block = "{\"type\":\"tool_use\",\"id\":\"call17\",\"name\":\"tool17\",\"input\":{\"city\":\"Paris17\"}}";
+    let answer_to_call = "\"parentUuid\":\"a17\",\"type\":\"user\",\"uuid\":\"r17\",\"toolUseResult\":{\"stdout\":\"RAW17\"},\
+        \"message\":{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"call17\",\"content\":\"RESULT17\"}]}";
+    let with_call = SESSION.replace(
+        "{\"type\":\"text\",\"text\":\"ANSWER17\"}",
+        &format!("{{\"type\":\"text\",\"text\":\"ANSWER17\"}},{call_block}"),
+    );
+    let side = "\"parentUuid\":null,\"type\":\"user\",\"uuid\":\"x17\",\"isSidechain\":true,\"agentId\":\"agent17\",\
+        \"message\":{\"role\":\"user\",\"content\":\"SIDE17\"}";
+    let calls = |result_content: &str| {
+        let answer = answer_to_call.replace("\"RESULT17\"", result_content);
+        let mut marks = vec![
+            call("tool17"),
+            call("Paris17"),
+            id("r17"),
+            result("RESULT17"),
+        ];
+        marks.push(
+            field(&["id", "call_id", "tool_use_id", "tool_call_id"], "call17")
+                .listed_as(&["tool_use"])
+                .machine(),
+        );
+        marks.push(detail(&["stdout"], "RAW17").listed_as(&["toolUseResult"]));
+        (
+            format!("{with_call}{{\"sessionId\":\"s17\",{answer}}}\n"),
+            marks,
+        )
+    };
+    let (plain_call, call_marks) = calls("\"RESULT17\"");
+    let (picture_call, mut picture_marks) = calls(
+        "[{\"type\":\"text\",\"text\":\"RESULT17\"},{\"type\":\"image\",\"source\":{\"type\":\"base64\",\
+         \"media_type\":\"image/png\",\"data\":\"iVBORw0KGgo=\"}}]",
+    );
+    picture_marks.push(picture("iVBORw0KGgo="));
+    vec![
         session("call and result", plain_call, call_marks),
         session("picture in a result", picture_call, picture_marks),
         record(
@@ -194,6 +211,11 @@ pub fn claude_code() -> Vec<Case> {
             "\"type\":\"custom-title\",\"customTitle\":\"TITLE17\"",
             vec![text("title", "TITLE17").listed_as(&["state"])],
         ),
+    ]
+}
+
+fn further_claude_code() -> Vec<Case> {
+    vec![
         record(
             "notice",
             "\"parentUuid\":\"a17\",\"type\":\"system\",\"uuid\":\"n17\",\"subtype\":\"sub17\",\"content\":\"NOTICE17\"",
@@ -250,6 +272,11 @@ pub fn claude_code() -> Vec<Case> {
             ),
             vec![id("e17")],
         ),
+    ]
+}
+
+fn other_claude_code() -> Vec<Case> {
+    vec![
         session(
             "branch",
             format!(
@@ -324,14 +351,17 @@ fn item(name: &'static str, item: &str, mut marks: Vec<Mark>) -> Case {
 }
 
 pub fn chat_markdown() -> Vec<Case> {
-    let front = |name, keys: &str, marks: Vec<Mark>| {
-        let mut case = tagged(name, "", marks);
-        let front = format!("---\nchat: s17\n{keys}\n---\n\n");
-        case.source = [front.as_bytes(), &case.source].concat();
-        case.marks.push(id("s17"));
-        case
-    };
-    let state = |mark: Mark| mark.listed_as(&["state", "other_records"]);
+    [
+        first_chat_markdown(),
+        more_chat_markdown(),
+        further_chat_markdown(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn first_chat_markdown() -> Vec<Case> {
     vec![
         tagged("plain", "", vec![follows("ANSWER17", "QUESTION17")]),
         tagged(
@@ -383,6 +413,11 @@ pub fn chat_markdown() -> Vec<Case> {
             "<SYSTEM />\n\nSYSTEM17",
             vec![text("system", "SYSTEM17")],
         ),
+    ]
+}
+
+fn more_chat_markdown() -> Vec<Case> {
+    vec![
         item(
             "result",
             "<TOOL tool_call_id=\"call17\" name=\"tool17\" />\n\nRESULT17",
@@ -446,6 +481,19 @@ pub fn chat_markdown() -> Vec<Case> {
                     .machine(),
             ],
         ),
+    ]
+}
+
+fn further_chat_markdown() -> Vec<Case> {
+    let front = |name, keys: &str, marks: Vec<Mark>| {
+        let mut case = tagged(name, "", marks);
+        let front = format!("---\nchat: s17\n{keys}\n---\n\n");
+        case.source = [front.as_bytes(), &case.source].concat();
+        case.marks.push(id("s17"));
+        case
+    };
+    let state = |mark: Mark| mark.listed_as(&["state", "other_records"]);
+    vec![
         item(
             "escaped separator",
             "<USER />\n\n\\> ---\n> <SYSTEM />\n\nFORGED17",
@@ -526,6 +574,17 @@ fn plugin(name: &'static str, keys: &str, items: &str, mut marks: Vec<Mark>) -> 
 }
 
 pub fn chat_session() -> Vec<Case> {
+    [
+        first_chat_session(),
+        more_chat_session(),
+        further_chat_session(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn first_chat_session() -> Vec<Case> {
     let item = |name, fields: &str, message: &str, mut marks: Vec<Mark>| {
         marks.push(id("i17"));
         plugin(
@@ -585,6 +644,21 @@ pub fn chat_session() -> Vec<Case> {
             said,
             vec![user("SAID17"), time()],
         ),
+    ]
+}
+
+fn more_chat_session() -> Vec<Case> {
+    let item = |name, fields: &str, message: &str, mut marks: Vec<Mark>| {
+        marks.push(id("i17"));
+        plugin(
+            name,
+            "",
+            &format!(",{{\"type\":\"message\",\"id\":\"i17\"{fields},\"message\":{message}}}"),
+            marks,
+        )
+    };
+    let said = "{\"role\":\"user\",\"content\":\"SAID17\"}";
+    vec![
         item(
             "hidden message",
             ",\"hidden\":true",
@@ -636,6 +710,20 @@ pub fn chat_session() -> Vec<Case> {
                 detail(&["detail"], "high17").listed_as(&["image"]),
             ],
         ),
+    ]
+}
+
+fn further_chat_session() -> Vec<Case> {
+    let item = |name, fields: &str, message: &str, mut marks: Vec<Mark>| {
+        marks.push(id("i17"));
+        plugin(
+            name,
+            "",
+            &format!(",{{\"type\":\"message\",\"id\":\"i17\"{fields},\"message\":{message}}}"),
+            marks,
+        )
+    };
+    vec![
         item(
             "unknown part",
             "",

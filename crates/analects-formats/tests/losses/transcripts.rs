@@ -125,6 +125,18 @@ pub fn cases() -> Vec<Case> {
 }
 
 fn fields() -> Vec<Case> {
+    [
+        first_fields(),
+        more_fields(),
+        further_fields(),
+        other_fields(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn first_fields() -> Vec<Case> {
     let deep = "\"extra\":{\"request17\":{\"deep\":[\"BAR17\"]}}";
     vec![
         case("plain", TALK.to_string(), talk_marks()),
@@ -185,6 +197,11 @@ fn fields() -> Vec<Case> {
                     .machine(),
             ],
         ),
+    ]
+}
+
+fn more_fields() -> Vec<Case> {
+    vec![
         question(
             "unknown field",
             "\"mood\":\"BAR17\"",
@@ -240,6 +257,11 @@ fn fields() -> Vec<Case> {
             "\"cost_usd\":0.01234517",
             vec![field(&["cost", "cost_usd"], "0.01234517").machine()],
         ),
+    ]
+}
+
+fn further_fields() -> Vec<Case> {
+    vec![
         answer(
             "spelling of a cost",
             "\"cost_usd\":1e-09",
@@ -302,6 +324,11 @@ fn fields() -> Vec<Case> {
                 marks
             },
         ),
+    ]
+}
+
+fn other_fields() -> Vec<Case> {
+    vec![
         case(
             "two conversations",
             format!("{TALK}{}", TALK.replace("17\"", "18\"")),
@@ -428,6 +455,13 @@ fn blocks() -> Vec<Case> {
 }
 
 fn records() -> Vec<Case> {
+    [first_records(), more_records(), further_records()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn first_records() -> Vec<Case> {
     vec![
         record(
             "system",
@@ -485,6 +519,11 @@ fn records() -> Vec<Case> {
                 field(&["deep"], "DATA17").listed_as(&["attachment", "data", "other_records"]),
             ],
         ),
+    ]
+}
+
+fn more_records() -> Vec<Case> {
+    vec![
         record(
             "notification",
             "notification",
@@ -542,6 +581,11 @@ fn records() -> Vec<Case> {
                     .part_of("progress"),
             ],
         ),
+    ]
+}
+
+fn further_records() -> Vec<Case> {
+    vec![
         record(
             "unknown record",
             "odd17",
