@@ -160,7 +160,14 @@ pub fn follows(child: &str, parent: &str) -> Mark {
     Mark {
         places: vec!["link"],
         values: vec![child.to_string(), parent.to_string()],
-        names: vec!["parent", "parent_id", "branch", "message", "links_to_later"],
+        names: vec![
+            "parent",
+            "parent_id",
+            "branch",
+            "message",
+            "links_to_later",
+            "session_id",
+        ],
         ..field(&[], "")
     }
 }

@@ -487,7 +487,9 @@ fn more_codes() -> Vec<Case> {
             vec![
                 output("gP8="),
                 language("python"),
-                field(&["encoding"], "base64").part_of("attachment"),
+                field(&["encoding"], "base64")
+                    .listed_as(&["output"])
+                    .part_of("attachment"),
             ],
         ),
         code(

@@ -216,7 +216,7 @@ pub fn hidden() -> Mark {
     field(&["history", "hidden", "target_history"], "exclude")
         .or("none")
         .or("true")
-        .listed_as(&["message"])
+        .listed_as(&["message", "revision"])
 }
 
 fn replies() -> Vec<Case> {

@@ -43,10 +43,15 @@ fn call_id() -> Mark {
 }
 
 pub fn openai() -> Vec<Case> {
-    [first_openai(), more_openai(), further_openai()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        first_openai(),
+        more_openai(),
+        odd_openai(),
+        further_openai(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 fn first_openai() -> Vec<Case> {
@@ -176,6 +181,13 @@ fn more_openai() -> Vec<Case> {
                 thinking("THINK17").listed_as(&["reasoning_content"]),
             ],
         ),
+    ]
+}
+
+fn odd_openai() -> Vec<Case> {
+    let with =
+        |name, message: &str, marks: Vec<Mark>| request(name, "", &format!(",{message}"), marks);
+    vec![
         with(
             "audio",
             "{\"role\":\"user\",\"content\":[{\"type\":\"input_audio\",\"input_audio\":{\"data\":\"QVVE\",\"format\":\"wav\"}}]}",
