@@ -8,8 +8,8 @@ use super::{
     BufferedWriter, Confidence, FirstPass, Format, FormatReader, FormatWriter, ReadOptions,
     ReadOutput, RevisionPass, WriteOptions, WriteOutput,
 };
-use crate::chatmd::TakenSession;
-use crate::{chatmd, msgfile};
+use crate::chatmd::{ChatMdDocument, TakenSession};
+use crate::{Loss, chatmd, msgfile};
 
 /// Chat Markdown.
 #[derive(Debug)]
@@ -52,6 +52,16 @@ impl Format for ChatMarkdownFormat {
     }
 }
 
+/// Lists the comments in the frontmatter, which no message holds.
+fn comments(document: &ChatMdDocument) -> Vec<Loss> {
+    let front = document.frontmatter_span();
+    let front = front.map_or(&[][..], |span| span.of(document.source()));
+    let front = String::from_utf8_lossy(front);
+    let comments = front.lines().filter(|line| line.starts_with('#'));
+    let why = "only this file has a place for it";
+    comments.map(|_| Loss::of_session("comment", why)).collect()
+}
+
 /// Reads a whole file. The facts about the conversation become its first message.
 fn read_file(bytes: Vec<u8>, options: &ReadOptions, out: &mut ReadOutput) {
     let document = chatmd::decode(bytes);
@@ -61,6 +71,7 @@ fn read_file(bytes: Vec<u8>, options: &ReadOptions, out: &mut ReadOutput) {
     let session = document.session_in(&options.zone);
     let id = session.id.clone().map_or(derived, SessionId::from);
     let messages = chatmd::with_session_info(&session, &id, decoded.messages);
+    out.losses.extend(comments(&document));
     out.add_messages(messages, options.full);
 }
 
