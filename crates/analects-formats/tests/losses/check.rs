@@ -135,7 +135,8 @@ pub fn check(case: &Case, target: &Target) -> Vec<String> {
         }
     }
     for (what, line) in &converted.losses {
-        if is_form(what) && case.name != "plain" {
+        let is_request = ["openai", "anthropic", "markdown"].contains(&target.name);
+        if is_form(what) && !(is_request && case.name == "plain") {
             continue;
         }
         if !missing.iter().any(|mark| mark.is_named_by(what, line)) {

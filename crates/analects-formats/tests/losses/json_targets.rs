@@ -82,8 +82,12 @@ pub fn openai(output: &[u8]) -> Found {
     let mut found = Found::of(output);
     let (fields, messages) = request(output);
     found.values("", &fields);
-    for message in &messages {
-        found.next_message();
+    for (message, is_first) in &messages {
+        if *is_first {
+            found.message(None);
+        } else {
+            found.next_message();
+        }
         chat_message(&mut found, message);
     }
     found.forget_files();
@@ -155,8 +159,12 @@ pub fn anthropic(output: &[u8]) -> Found {
         fields.get("system").unwrap_or(&Value::Null),
     );
     found.values("", &fields);
-    for message in &messages {
-        found.next_message();
+    for (message, is_first) in &messages {
+        if *is_first {
+            found.message(None);
+        } else {
+            found.next_message();
+        }
         let role = if string(message, "role") == "assistant" {
             "assistant"
         } else {
@@ -173,8 +181,9 @@ pub fn anthropic(output: &[u8]) -> Found {
     found
 }
 
-/// Splits a request into its own fields and its messages. A bare list and a message per line are requests, too.
-fn request(output: &[u8]) -> (Value, Vec<Value>) {
+/// Splits requests into their own fields and their messages, the first of each marked. A bare list and a message per line
+/// are requests, too.
+fn request(output: &[u8]) -> (Value, Vec<(Value, bool)>) {
     let text = readable(output);
     let mut fields = serde_json::Map::new();
     let mut messages = Vec::new();
@@ -187,11 +196,12 @@ fn request(output: &[u8]) -> (Value, Vec<Value>) {
         for mut value in list {
             match value.get_mut("messages").map(Value::take) {
                 Some(Value::Array(list)) => {
-                    messages.extend(list);
+                    let list = list.into_iter().enumerate();
+                    messages.extend(list.map(|(at, message)| (message, at == 0)));
                     let own = value.as_object().cloned().unwrap_or_default();
                     fields.extend(own.into_iter().filter(|(key, _)| key != "messages"));
                 }
-                _ => messages.push(value),
+                _ => messages.push((value, messages.is_empty())),
             }
         }
     }
