@@ -239,7 +239,7 @@ pub struct WriteOptions {
     pub name: String,
     /// The dialect of chat Markdown.
     pub dialect: Dialect,
-    /// The zone of the times in formats that cannot name one.
+    /// The zone of the times in formats that cannot name one, and of their offsets in message files.
     pub zone: TimeZone,
     /// Whether to write a message file that holds everything, instead of a readable one.
     pub full: bool,

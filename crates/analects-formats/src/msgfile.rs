@@ -71,7 +71,7 @@ pub use show::{
     CellOverview, Show, ShowCell, ShowProblem, binary_content, outline, overview, show, show_cell,
 };
 pub use tidy::tidy;
-pub use verbs::{apply, edit_text, fork, not_a_message, replace_text, verb_error};
+pub use verbs::{apply, apply_in, edit_text, fork, not_a_message, replace_text, verb_error};
 
 /// A message file: its source, and where its parts are. Make one with [`decode`].
 #[derive(Debug)]

@@ -315,9 +315,10 @@ impl FileConversation {
     fn change(&mut self, changes: &[Change]) -> Result<(), StoreError> {
         let session = self.session();
         let path = self.file.path().to_path_buf();
+        let zone = self.zone.clone();
         self.file.try_edit(|document| {
             let read = CellMessages::of(document, &session);
-            let after = msgfile::apply(document, &read, changes, &mut OsIds);
+            let after = msgfile::apply_in(document, &read, changes, &zone, &mut OsIds);
             let after = after.map_err(|error| refused(&path, error.to_string()))?;
             Ok(Splice::between(document.source(), after.source()))
         })

@@ -2,6 +2,7 @@
 
 use analects_core::{Ids, Message, SessionId, verbs};
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use uuid::Uuid;
 
 use super::buffer::WholeFileReader;
@@ -59,7 +60,10 @@ impl Format for MessageFileFormat {
 
     fn writer(&self, options: &WriteOptions) -> Option<Box<dyn FormatWriter>> {
         if options.full {
-            return Some(Box::new(ExactFileWriter::default()));
+            return Some(Box::new(ExactFileWriter {
+                zone: options.zone.clone(),
+                writer: None,
+            }));
         }
         self.first_pass(options).map(BufferedWriter::boxed)
     }
@@ -72,7 +76,11 @@ impl Format for MessageFileFormat {
         if options.full {
             return None;
         }
-        Some(Box::new(ReadableFilePass::default()))
+        Some(Box::new(ReadableFilePass {
+            zone: options.zone.clone(),
+            session: None,
+            survey: verbs::Survey::default(),
+        }))
     }
 }
 
@@ -94,28 +102,33 @@ fn read_file(bytes: Vec<u8>, options: &ReadOptions, out: &mut ReadOutput) {
 
 /// Writes a message file that holds everything, message by message. The inner writer starts with the first message,
 /// which names the session.
-#[derive(Default)]
-struct ExactFileWriter(Option<ExactWriter<'static>>);
+struct ExactFileWriter {
+    /// The zone of the times.
+    zone: TimeZone,
+    writer: Option<ExactWriter<'static>>,
+}
 
 impl FormatWriter for ExactFileWriter {
     fn push(&mut self, message: &Message, out: &mut WriteOutput) {
         let session = &message.session_id;
-        let writer = self
-            .0
-            .get_or_insert_with(|| ExactWriter::new(session, DerivedIds::new(session)));
+        let zone = &self.zone;
+        let writer = self.writer.get_or_insert_with(|| {
+            ExactWriter::new(session, DerivedIds::new(session)).in_zone(zone.clone())
+        });
         writer.push(message, &mut out.bytes, &mut out.tail);
     }
 
     fn finish(self: Box<Self>, out: &mut WriteOutput) {
-        if let Some(writer) = self.0 {
+        if let Some(writer) = self.writer {
             writer.finish(&mut out.bytes, &mut out.tail);
         }
     }
 }
 
 /// The first pass for a readable message file: finds out what later messages change about earlier ones.
-#[derive(Default)]
 struct ReadableFilePass {
+    /// The zone of the times.
+    zone: TimeZone,
     /// The session of the first message, for derived ids.
     session: Option<SessionId>,
     /// What later messages change about earlier ones.
@@ -132,7 +145,7 @@ impl FirstPass for ReadableFilePass {
 
     fn writer(self: Box<Self>) -> Box<dyn FormatWriter> {
         let ids = DerivedIds::new(&self.session.unwrap_or_default());
-        let writer = ReadableWriter::new(self.survey.finish(), ids);
+        let writer = ReadableWriter::new(self.survey.finish(), ids).in_zone(self.zone);
         Box::new(ReadableFileWriter(writer))
     }
 }

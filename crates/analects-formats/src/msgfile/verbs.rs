@@ -36,6 +36,17 @@ pub fn apply(
     changes: &[Change],
     ids: &mut dyn Ids,
 ) -> Result<Document, ItemError> {
+    apply_in(document, read, changes, &TimeZone::UTC, ids)
+}
+
+/// Like [`apply`], with the times of new cells in a zone.
+pub fn apply_in(
+    document: &Document,
+    read: &CellMessages,
+    changes: &[Change],
+    zone: &TimeZone,
+    ids: &mut dyn Ids,
+) -> Result<Document, ItemError> {
     let plan = ChangePlan::of(document, read, changes)?;
     let mut after = None;
     if let Some(parent) = plan.rewind {
@@ -47,7 +58,7 @@ pub fn apply(
     }
     if !plan.new.is_empty() {
         let base = after.as_ref().unwrap_or(document);
-        let splice = put_messages(base, read.session(), &plan.new, &TimeZone::UTC, ids)?.splice;
+        let splice = put_messages(base, read.session(), &plan.new, zone, ids)?.splice;
         after = Some(base.with_source_within_section(splice.apply(base.source())));
     }
     Ok(after.unwrap_or_else(|| document.with_source_within_section(document.source().to_vec())))

@@ -254,7 +254,8 @@ fn change_document(
     let refused = |error: VerbError| msgfile::verb_error(&read, document, error);
 
     let changes = changes_in(&read, verb, cell, target).map_err(refused)?;
-    let after = msgfile::apply(document, &read, &changes, &mut OsIds)?;
+    let zone = crate::local_time::zone();
+    let after = msgfile::apply_in(document, &read, &changes, &zone, &mut OsIds)?;
     if let (Verb::Restore(_), Some(target)) = (verb, target)
         && after.source() == document.source()
     {

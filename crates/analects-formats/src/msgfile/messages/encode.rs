@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use analects_core::{Body, Ids, Message, MessageId, NameId, NameTable, RawMap, SessionId};
+use jiff::tz::TimeZone;
 
 use super::cells::{CellWriter, MessageCells};
 use super::derived_id;
@@ -13,8 +14,9 @@ use super::read::{PrecedingMessages, messages_after};
 use super::unsaid::Unsaid;
 use crate::msgfile::{NewCell, decode, frontmatter};
 
-/// Writes a conversation as a message file. Reading it gives back exactly these messages: each one is read back here,
-/// and gets details, or becomes JSON, if its cells would lose something.
+/// Writes a conversation as a message file. Reading it gives back exactly these messages: what the cells of a message do
+/// not say becomes details, and if these do not help, the message becomes JSON. How cells are written tells what they do
+/// not say; in rare cases, only reading them back does.
 pub fn encode(conversation: &[Message], ids: &mut dyn Ids) -> Vec<u8> {
     let session = conversation
         .first()
@@ -79,6 +81,13 @@ impl<'a> ExactWriter<'a> {
             cells: NameTable::default(),
             owners: Vec::new(),
         }
+    }
+
+    /// Writes times with the offset of this zone, instead of UTC.
+    #[must_use]
+    pub fn in_zone(mut self, zone: TimeZone) -> Self {
+        self.writer.zone = zone;
+        self
     }
 
     /// Writes the next message to `out`, and its details to `tail`.
@@ -303,7 +312,7 @@ fn opening(session: &SessionId) -> String {
 impl NewCell {
     /// Adds the attributes that describe a message: its time, model, tokens, and why it ended.
     pub fn describe(self, message: &Message) -> NewCell {
-        HeadAttributes::of(message, Style::Exact, None, &jiff::tz::TimeZone::UTC).on(self)
+        HeadAttributes::of(message, Style::Exact, None, &TimeZone::UTC).on(self)
     }
 }
 

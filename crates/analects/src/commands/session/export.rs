@@ -264,7 +264,9 @@ fn write_exact_file(
     let mut tail = Spool::default();
     let mut seen = SessionPass::default();
     for_each_message(sessions, name, &mut seen, read_line, &mut |message| {
-        let writer = writer.get_or_insert_with(|| ExactWriter::new(&message.session_id, OsIds));
+        let writer = writer.get_or_insert_with(|| {
+            ExactWriter::new(&message.session_id, OsIds).in_zone(local_time::zone())
+        });
         writer.push(&message, &mut text, &mut details);
         tail.write(&details)?;
         details.clear();
