@@ -44,6 +44,7 @@
 //! | requests, stream events, token usage | `request`, `fold`, `usage` |
 //! | turns that every API accepts | `sendable` |
 //! | agents, model capabilities and prices | `agent` |
+//! | halves of surrogate pairs, which APIs refuse | `surrogates` |
 //! | session state as merge patches | `state` |
 //! | problems, hints, line numbers; API errors | `problem`, `error` |
 //! | fixed words such as roles and stop reasons; spelling suggestions | `keywords` |
@@ -72,6 +73,7 @@ mod request;
 mod sendable;
 mod spelling;
 mod state;
+mod surrogates;
 mod text;
 mod usage;
 pub mod verbs;
@@ -102,5 +104,6 @@ pub use request::{Request, ToolChoice, ToolSpec, Turn};
 pub use sendable::{Sendable, sendable};
 pub use spelling::is_respelled;
 pub use state::{Rebuilding, SessionState};
+pub use surrogates::replace_lone_surrogates;
 pub use text::Text;
 pub use usage::TokenUsage;

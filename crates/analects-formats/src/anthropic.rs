@@ -21,17 +21,24 @@
 //! - Names of speakers have no place in the API.
 //! - Ids and times are not written. A reader derives ids from the file's name.
 
+mod encode;
+mod turns;
+
 use std::borrow::Cow;
 
 use analects_core::{Assistant, Block, Body, Content, Json, Message, Raw, RawMap, System, User};
 
+use self::encode::Speaker;
 use crate::chatmd::session_json::FieldReader;
 use crate::convert::{
     BufferedWriter, Confidence, FileHead, FirstPass, Format, FormatReader, FormatWriter,
     ReadOptions, RevisionPass, WriteOptions,
 };
 use crate::repair::{LineCheck, RepairCheck};
-use crate::requests::{RequestApi, RequestReader, RequestWriter, find_roles, implied_stop_reason};
+use crate::requests::{
+    OrderChange, Piece, PlacedItem, RequestApi, RequestReader, RequestWriter, find_roles,
+    implied_stop_reason, take_field_block,
+};
 
 /// The types of blocks that show that a file is of this API.
 const OWN_BLOCKS: [&str; 6] = [
@@ -107,7 +114,7 @@ impl RequestApi for MessagesApi {
 
     fn read(fields: &mut FieldReader) -> Option<Message> {
         let role = fields.take("role", Raw::as_string)?;
-        let content = fields.take("content", read_content).unwrap_or_default();
+        let content = take_content(fields);
         let body = match role.as_str() {
             "user" => Body::User(User {
                 content,
@@ -128,33 +135,65 @@ impl RequestApi for MessagesApi {
     }
 
     fn write(message: &Message) -> Vec<RawMap> {
-        let (role, content) = match &message.body {
-            Body::System(body) => ("user", Cow::Borrowed(&body.content)),
-            Body::User(body) => ("user", Cow::Borrowed(&body.content)),
-            Body::Assistant(body) => ("assistant", Cow::Borrowed(&body.content)),
-            Body::ToolUse(call) => ("assistant", block_content(Block::ToolUse(call.clone()))),
-            Body::ToolResult(result) => ("user", block_content(Block::ToolResult(result.clone()))),
-            Body::Summary(body) => ("user", Cow::Owned(Content::Text(body.text.clone()))),
-            Body::Attachment(body) if !body.content.is_empty() => {
-                ("user", Cow::Borrowed(&body.content))
+        let model = Speaker::Model(message.model.as_deref());
+        let (speaker, content) = match &message.body {
+            Body::System(body) => (Speaker::User, Cow::Borrowed(&body.content)),
+            Body::User(body) => (Speaker::User, Cow::Borrowed(&body.content)),
+            Body::Assistant(body) => (model, Cow::Borrowed(&body.content)),
+            Body::ToolUse(call) => (model, block_content(Block::ToolUse(call.clone()))),
+            Body::ToolResult(result) => {
+                let result = Block::ToolResult(result.clone());
+                (Speaker::User, block_content(result))
             }
-            Body::Notification(body) if !body.content.is_empty() => {
-                ("user", Cow::Borrowed(&body.content))
-            }
+            Body::Summary(body) => (Speaker::User, Cow::Owned(Content::Text(body.text.clone()))),
+            Body::Attachment(body) => (Speaker::User, Cow::Borrowed(&body.content)),
+            Body::Notification(body) => (Speaker::User, Cow::Borrowed(&body.content)),
             Body::Progress(_)
-            | Body::Attachment(_)
-            | Body::Notification(_)
             | Body::CompactBoundary(_)
             | Body::Tombstone(_)
             | Body::Revision(_)
             | Body::State(_)
             | Body::Other(_) => return Vec::new(),
         };
-        vec![write_message(message, role, &content)]
+        let fields = write_message(message, speaker, &content);
+        fields.into_iter().collect()
+    }
+
+    fn pieces(item: RawMap) -> Vec<Piece> {
+        turns::pieces(item)
+    }
+
+    fn assemble(pieces: Vec<(usize, Piece)>, changes: &mut Vec<OrderChange>) -> Vec<PlacedItem> {
+        turns::assemble(pieces, changes)
+    }
+
+    fn are_one(left: &RawMap, right: &RawMap) -> bool {
+        turns::are_one(left, right)
+    }
+
+    fn join(fields: &mut RawMap, more: RawMap) {
+        turns::join(fields, more);
+    }
+
+    fn fit_call_id(id: &str) -> String {
+        turns::fit_call_id(id)
+    }
+
+    fn set_call_id(fields: &mut RawMap, position: usize, id: &str) {
+        turns::set_call_id(fields, position, id);
+    }
+
+    fn set_result_call(fields: &mut RawMap, id: &str) {
+        fields.set("tool_use_id", Raw::string(id));
+    }
+
+    fn missing_result(id: &str) -> RawMap {
+        turns::missing_result(id)
     }
 
     fn read_system(fields: &mut FieldReader) -> Option<Message> {
-        let content = fields.take("system", read_content)?;
+        let is_plain = |content: &Content| encode::are_instructions(content);
+        let content = fields.take("system", |raw| read_content(raw).filter(is_plain))?;
         Some(Message::new("", Body::System(System { content })))
     }
 
@@ -164,17 +203,25 @@ impl RequestApi for MessagesApi {
         };
         // A message with extra fields came from the list of messages, and goes back there.
         let has_extra = message.extra.get(Self::ID).is_some();
-        if has_extra || body.content == Content::Empty {
+        if has_extra {
             return None;
         }
-        let content = Raw::parse(&body.content.to_json()).ok()?;
-        Some(("system", content))
+        Some(("system", encode::instructions(&body.content)?))
     }
 }
 
 /// Returns a content of one block, for messages that hold a call or a result outside of blocks.
 fn block_content<'a>(block: Block) -> Cow<'a, Content> {
     Cow::Owned(Content::Blocks(vec![block]))
+}
+
+/// Takes the content of a message. Content of an unknown form is a block of its own.
+fn take_content(fields: &mut FieldReader) -> Content {
+    let content = fields.take("content", read_content);
+    content.unwrap_or_else(|| match take_field_block(fields, "content") {
+        Some(block) => Content::Blocks(vec![block]),
+        None => Content::Empty,
+    })
 }
 
 /// Reads a content; `None` if it is empty or of an unknown form.
@@ -193,19 +240,17 @@ fn has_calls(content: &Content) -> bool {
         .any(|block| matches!(block, Block::ToolUse(_)))
 }
 
-/// Writes a message with a role and a content. A role of its own is added with the other extra fields.
-fn write_message(message: &Message, role: &str, content: &Content) -> RawMap {
+/// Writes what a speaker says; `None` if the API accepts nothing of it. A role of its own is added with the other extra
+/// fields.
+fn write_message(message: &Message, speaker: Speaker<'_>, content: &Content) -> Option<RawMap> {
+    let content = encode::content(speaker, content)?;
     let mut fields = RawMap::new();
     let extra = message.extra.get(MessagesApi::ID).and_then(Raw::as_object);
     if extra.is_none_or(|extra| extra.get("role").is_none()) {
-        fields.push("role", Raw::string(role));
+        fields.push("role", Raw::string(speaker.role()));
     }
-    if *content != Content::Empty
-        && let Ok(content) = Raw::parse(&content.to_json())
-    {
-        fields.push("content", content);
-    }
-    fields
+    fields.push("content", content);
+    Some(fields)
 }
 
 #[cfg(test)]

@@ -15,11 +15,13 @@
 //!
 //! # Limitations
 //!
-//! - `function_call` and messages of the role `function`, from the first year of the API, are kept but not understood.
+//! - `function_call` and the role `function`, from the first year of the API, have no ids. A call of `f` and its result
+//!   get the id `call_f`.
 //! - Lines of the batch API and of preference files are not read as conversations.
 
 mod decode;
 mod encode;
+mod turns;
 
 use analects_core::{Message, RawMap};
 
@@ -29,7 +31,9 @@ use crate::convert::{
     ReadOptions, RevisionPass, WriteOptions,
 };
 use crate::repair::{LineCheck, RepairCheck};
-use crate::requests::{RequestApi, RequestReader, RequestWriter, find_roles};
+use crate::requests::{
+    OrderChange, Piece, PlacedItem, RequestApi, RequestReader, RequestWriter, find_roles,
+};
 
 /// The roles of the API.
 const ROLES: [&str; 6] = [
@@ -112,6 +116,33 @@ impl RequestApi for ChatCompletionsApi {
 
     fn write(message: &Message) -> Vec<RawMap> {
         encode::messages(message)
+    }
+
+    fn pieces(item: RawMap) -> Vec<Piece> {
+        vec![turns::piece(item)]
+    }
+
+    fn assemble(pieces: Vec<(usize, Piece)>, _: &mut Vec<OrderChange>) -> Vec<PlacedItem> {
+        let items = pieces.into_iter().map(|(at, piece)| match piece {
+            Piece::Said { fields, .. } | Piece::Result { fields, .. } => (at, fields),
+        });
+        items.collect()
+    }
+
+    fn fit_call_id(id: &str) -> String {
+        turns::fit_call_id(id)
+    }
+
+    fn set_call_id(fields: &mut RawMap, position: usize, id: &str) {
+        turns::set_call_id(fields, position, id);
+    }
+
+    fn set_result_call(fields: &mut RawMap, id: &str) {
+        turns::set_result_call(fields, id);
+    }
+
+    fn missing_result(id: &str) -> RawMap {
+        turns::missing_result(id)
     }
 }
 

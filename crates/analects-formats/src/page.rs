@@ -19,11 +19,14 @@
 //! # Limitations
 //!
 //! - Markdown in a text can have headings of its own, which look like those of the page.
-//! - Documents, encrypted thoughts and unknown blocks are only named.
+//! - Encrypted thoughts, audio, files and documents that are no text are only named, and so are unknown blocks with much
+//!   data.
+
+mod blocks;
 
 use analects_core::{
-    Block, Body, Content, History, Image, Message, Other, RawMap, Source, StateChange, StopReason,
-    TextBlock, Thinking, ToolResult, ToolUse,
+    Block, Body, Content, Document, History, Image, Message, Other, Raw, RawMap, Source,
+    StateChange, StopReason, TextBlock, Thinking, ToolResult, ToolUse,
 };
 use jiff::tz::TimeZone;
 
@@ -33,9 +36,20 @@ use crate::convert::{
     BufferedWriter, Confidence, FirstPass, Format, FormatReader, FormatWriter, ReadOptions,
     RevisionPass, WriteOptions, WriteOutput,
 };
-use crate::losses::difference::{block_name, extra_losses, field_losses};
+use crate::losses::difference::{extra_losses, field_losses};
 use crate::losses::facts::{answering_agent, cell_titles};
 use crate::msgfile::encode::open_fence;
+
+use self::blocks::{ShownBlock, is_safe};
+
+/// The extra field that marks a text as the model's refusal to answer.
+const REFUSAL: &str = "refusal";
+
+/// The extra field that marks the arguments of a call as text that is not JSON.
+const MALFORMED: &str = "malformed_input";
+
+/// The kind of attachment that is what code printed.
+const CODE_OUTPUT: &str = "code_output";
 
 /// The reason for all losses of a page.
 const NOT_SHOWN: &str = "it does not show on a page";
@@ -156,10 +170,14 @@ fn state_section(message: &Message, change: &StateChange, losses: &mut Vec<Loss>
 
 /// Writes a message under its heading; `None` for a message that is not shown.
 fn message_section(message: &Message, zone: &TimeZone, losses: &mut Vec<Loss>) -> Option<String> {
-    let body = PageBody { message, losses }.body()?;
+    let mut body = PageBody { message, losses }.body()?;
     losses.extend(unshown_fields(message));
+    let is_separator = matches!(message.body, Body::CompactBoundary(_));
+    if body.is_empty() && !is_separator {
+        body.push_str("*(empty)*\n");
+    }
     let mut section = heading(message, zone);
-    if !body.is_empty() {
+    if !is_separator {
         section.push('\n');
         section.push_str(&body);
     }
@@ -181,10 +199,17 @@ fn unshown_fields(message: &Message) -> Vec<Loss> {
     if message.author.is_none() || message.author == message.model {
         shown.model.clone_from(&message.model);
     }
+    // The whole record of an unknown type is shown, and the data of an event that says nothing else.
+    if matches!(message.body, Body::Other(_)) {
+        shown.unknown.clone_from(&message.unknown);
+    }
     let mut losses = field_losses(message, &shown);
-    // A title is part of the heading, which also tells a separator from other boundaries. The usual end of an answer goes
+    if shows_data(&message.body) {
+        losses.retain(|loss| loss.what != "data");
+    }
+    // A title and the kind of an event are part of the heading, which also tells a separator from other boundaries. The usual end of an answer goes
     // without saying.
-    losses.retain(|loss| !["title", "trigger"].contains(&&*loss.what));
+    losses.retain(|loss| !["title", "trigger", "kind"].contains(&&*loss.what));
     if has_usual_end(message) {
         losses.retain(|loss| loss.what != "stop_reason");
     }
@@ -192,6 +217,15 @@ fn unshown_fields(message: &Message) -> Vec<Loss> {
         loss.why = NOT_SHOWN.to_string();
     }
     losses
+}
+
+/// Returns whether a message is an event without words, of which the data is shown.
+fn shows_data(body: &Body) -> bool {
+    match body {
+        Body::Attachment(body) => body.content.is_empty(),
+        Body::Notification(body) => body.content.is_empty(),
+        _ => false,
+    }
 }
 
 /// Returns whether an answer ended as answers do.
@@ -208,6 +242,9 @@ fn has_usual_end(message: &Message) -> bool {
 /// Writes the heading: the author, the model, the time, and remarks.
 fn heading(message: &Message, zone: &TimeZone) -> String {
     let mut notes: Vec<String> = Vec::new();
+    if let Some(kind) = event_kind(&message.body).filter(|kind| !kind.is_empty()) {
+        notes.push(one_line(kind));
+    }
     if let Some(author) = message.author.as_deref().or(message.model.as_deref()) {
         notes.push(one_line(author));
     }
@@ -240,15 +277,36 @@ fn heading_text(body: &Body) -> &'static str {
         Body::Assistant(_) => "Assistant",
         Body::ToolUse(_) => "Tool call",
         Body::ToolResult(_) => "Tool result",
+        Body::Attachment(body) if body.kind.as_str() == CODE_OUTPUT => "Code output",
         Body::Attachment(_) => "Attachment",
         Body::Notification(_) => "Notification",
         Body::Summary(_) => "Summary",
+        Body::Other(_) => "Other",
         Body::Progress(_)
         | Body::CompactBoundary(_)
         | Body::Tombstone(_)
         | Body::Revision(_)
-        | Body::State(_)
-        | Body::Other(_) => "Separator",
+        | Body::State(_) => "Separator",
+    }
+}
+
+/// Returns what kind of event a message is, or the type of a message that is not known.
+fn event_kind(body: &Body) -> Option<&str> {
+    match body {
+        Body::Attachment(body) => Some(body.kind.as_str()).filter(|kind| *kind != CODE_OUTPUT),
+        Body::Notification(body) => Some(&body.kind),
+        Body::Other(body) => body.type_name.as_deref(),
+        Body::System(_)
+        | Body::User(_)
+        | Body::Assistant(_)
+        | Body::ToolUse(_)
+        | Body::ToolResult(_)
+        | Body::Progress(_)
+        | Body::Summary(_)
+        | Body::CompactBoundary(_)
+        | Body::Tombstone(_)
+        | Body::Revision(_)
+        | Body::State(_) => None,
     }
 }
 
@@ -273,17 +331,37 @@ impl PageBody<'_> {
             Body::CompactBoundary(_) => String::new(),
             Body::ToolUse(call) => self.block(&Block::ToolUse(call.clone())),
             Body::ToolResult(body) => self.result(body),
+            Body::Attachment(body) => self.event(&body.content, body.data.as_ref()),
+            Body::Notification(body) => self.event(&body.content, body.data.as_ref()),
+            Body::Other(_) => {
+                let fields = self.message.unknown.to_raw();
+                self.shown(blocks::unknown("message", &fields))
+            }
             body @ (Body::System(_)
             | Body::User(_)
             | Body::Assistant(_)
             | Body::Progress(_)
-            | Body::Attachment(_)
-            | Body::Notification(_)
             | Body::Tombstone(_)
             | Body::Revision(_)
-            | Body::State(_)
-            | Body::Other(_)) => self.content(body.content()?),
+            | Body::State(_)) => self.content(body.content()?),
         })
+    }
+
+    /// Writes an event: what is read of it, or else its data.
+    fn event(&mut self, content: &Content, data: Option<&Raw>) -> String {
+        match data.filter(|_| shows_data(&self.message.body)) {
+            Some(data) => self.shown(blocks::unknown("data", data)),
+            None => self.content(content),
+        }
+    }
+
+    /// Writes a block, and adds what is not shown of it.
+    fn shown(&mut self, block: ShownBlock) -> String {
+        if let Some(what) = block.missing {
+            self.losses
+                .push(Loss::of(&self.message.id, what, NOT_SHOWN));
+        }
+        block.markdown
     }
 
     /// Writes a content as Markdown. Blocks are separated by empty lines.
@@ -302,9 +380,10 @@ impl PageBody<'_> {
     /// Writes a block as Markdown.
     fn block(&mut self, block: &Block) -> String {
         match block {
-            Block::Text(TextBlock { text, extra }) => {
-                self.lose_fields(extra);
-                text_block(&text.as_str())
+            Block::Text(block) => {
+                let TextBlock { text: _, extra } = block;
+                self.lose_fields(&without(extra, &[REFUSAL]));
+                text(block)
             }
             Block::Thinking(Thinking {
                 thinking,
@@ -315,27 +394,29 @@ impl PageBody<'_> {
                 self.lose_fields(extra);
                 quote(&format!("*Thinking:* {}", thinking.as_str().trim()))
             }
-            Block::ToolUse(ToolUse {
-                id,
-                name,
-                input,
-                extra,
-            }) => {
+            Block::ToolUse(call) => {
+                let ToolUse {
+                    id,
+                    name,
+                    input: _,
+                    extra,
+                } = call;
                 self.lose_if(!id.is_empty(), "call_id");
-                self.lose_fields(extra);
-                let input = code_block(input.as_str(), "json");
-                format!("Calls **{}**:\n\n{input}", one_line(name))
+                self.lose_fields(&without(extra, &[MALFORMED]));
+                format!("Calls **{}**:\n\n{}", one_line(name), arguments(call))
             }
             Block::ToolResult(body) => self.result(body),
             Block::Image(image) => {
-                let mut unshown = image.extra.clone();
-                unshown.remove("alt");
-                self.lose_fields(&unshown);
+                self.lose_fields(&without(&image.extra, &["alt"]));
                 picture(image).unwrap_or_else(|| self.not_shown("image"))
             }
             Block::RedactedThinking(_) => self.not_shown("redacted_thinking"),
-            Block::Document(_) => self.not_shown("document"),
-            Block::Other(_) => self.not_shown(&block_name(block)),
+            Block::Document(document) => {
+                let Document { source: _, extra } = document;
+                self.lose_fields(&without(extra, &["title", "filename"]));
+                self.shown(blocks::document(document))
+            }
+            Block::Other(raw) => self.shown(blocks::other(raw)),
         }
     }
 
@@ -400,6 +481,41 @@ impl PageBody<'_> {
     }
 }
 
+/// Returns extra fields without those of these names, which are shown.
+fn without(extra: &RawMap, names: &[&str]) -> RawMap {
+    let mut rest = extra.clone();
+    for name in names {
+        rest.remove(name);
+    }
+    rest
+}
+
+/// Writes the arguments of a call, which may be text by mistake.
+fn arguments(call: &ToolUse) -> String {
+    let is_text = call.extra.get(MALFORMED).is_some();
+    match call.input.as_string().filter(|_| is_text) {
+        Some(text) => code_block(&text, ""),
+        None => code_block(call.input.as_str(), "json"),
+    }
+}
+
+/// Writes a text with its sources. The model's refusal to answer is marked.
+fn text(block: &TextBlock) -> String {
+    let is_refusal = block
+        .extra
+        .get(REFUSAL)
+        .is_some_and(|mark| mark.as_str() == "true");
+    let mut markdown = text_block(&block.text.as_str());
+    if is_refusal {
+        markdown.insert_str(0, "*Refuses:* ");
+    }
+    let sources = blocks::sources(block);
+    if !sources.is_empty() && !markdown.is_empty() {
+        markdown.push('\n');
+    }
+    markdown + &sources
+}
+
 /// Ends a text with a line end, and closes its last code block.
 fn text_block(text: &str) -> String {
     if text.trim().is_empty() {
@@ -420,7 +536,7 @@ fn picture(image: &Image) -> Option<String> {
         Source::Base64 { media_type, data } => format!("data:{media_type};base64,{data}"),
         Source::Url(address) | Source::File(address) => address,
     };
-    if address.contains(['<', '>']) || address.contains(char::is_control) {
+    if !is_safe(&address) {
         return None;
     }
     let alt = image.extra.string("alt").unwrap_or_default();

@@ -19,16 +19,20 @@
 //! - The whole conversation is kept in memory until the end, because a later message can hide an earlier one.
 //! - Values that are nested more than twelve levels deep are compared as texts.
 
+mod order;
 mod read;
 mod roles;
 mod same;
 mod write;
 
-use analects_core::{Body, Message, MessageId, Raw, RawMap, SessionId, StateChange, StopReason};
+use analects_core::{
+    Block, Body, Message, MessageId, Raw, RawMap, SessionId, StateChange, StopReason,
+};
 
 use crate::chatmd::session_json::FieldReader;
 use crate::msgfile::messages::derived_id;
 
+pub(crate) use order::{NO_RESULT, OrderChange, Piece, PlacedItem, parts_of};
 pub(crate) use read::RequestReader;
 pub(crate) use roles::find_roles;
 #[cfg(test)]
@@ -43,8 +47,34 @@ pub(crate) trait RequestApi: 'static {
     /// Reads a message and takes the fields that it understands; `None` for an unknown role.
     fn read(fields: &mut FieldReader) -> Option<Message>;
 
-    /// Writes a message as messages of the API, usually one. Leaves out what the API cannot represent.
+    /// Writes a message as messages of the API, usually one. Leaves out what the API cannot represent or would refuse.
     fn write(message: &Message) -> Vec<RawMap>;
+
+    /// Takes a message of the API apart into what is said in it and the results of calls.
+    fn pieces(item: RawMap) -> Vec<Piece>;
+
+    /// Puts pieces together as messages of the API. Each call is followed by its result.
+    fn assemble(pieces: Vec<(usize, Piece)>, changes: &mut Vec<OrderChange>) -> Vec<PlacedItem>;
+
+    /// Returns whether two pieces that follow one another belong into one message.
+    fn are_one(_: &RawMap, _: &RawMap) -> bool {
+        false
+    }
+
+    /// Adds what is said in `more` to a message.
+    fn join(_: &mut RawMap, _more: RawMap) {}
+
+    /// Returns the nearest id of a call that the API accepts.
+    fn fit_call_id(id: &str) -> String;
+
+    /// Replaces the id of the call at a position in a message.
+    fn set_call_id(fields: &mut RawMap, position: usize, id: &str);
+
+    /// Replaces the id of the call that a result belongs to.
+    fn set_result_call(fields: &mut RawMap, id: &str);
+
+    /// Returns the result of a call that has none.
+    fn missing_result(id: &str) -> RawMap;
 
     /// Takes the system prompt from the fields of the request.
     fn read_system(_: &mut FieldReader) -> Option<Message> {
@@ -167,4 +197,36 @@ pub(crate) fn implied_stop_reason(has_calls: bool) -> StopReason {
     } else {
         StopReason::EndTurn
     }
+}
+
+/// Returns the nearest name of a tool that the APIs accept: letters, digits, `_` and `-`, up to this many.
+pub(crate) fn fit_name(name: &str, longest: usize) -> String {
+    let name = plain_word(name, longest);
+    if name.is_empty() {
+        "tool".to_string()
+    } else {
+        name
+    }
+}
+
+/// Replaces whatever is no letter, no digit, no `_` and no `-`, and cuts the text to this length.
+pub(crate) fn plain_word(text: &str, longest: usize) -> String {
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || "_-".contains(c) {
+            c
+        } else {
+            '_'
+        }
+    };
+    text.chars().map(plain).take(longest).collect()
+}
+
+/// Takes a field as a block of its own, so that it stays in sight; `None` if it is missing, `null` or empty.
+pub(crate) fn take_field_block(fields: &mut FieldReader, key: &str) -> Option<Block> {
+    let value = fields.take(key, |raw| {
+        let is_empty = matches!(raw.as_str(), "null" | "[]" | "{}" | "\"\"");
+        (!is_empty).then(|| raw.clone())
+    })?;
+    let block = RawMap::from([("type", Raw::string(key)), (key, value)]);
+    Some(Block::Other(block.to_raw()))
 }

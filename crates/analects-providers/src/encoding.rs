@@ -4,7 +4,6 @@
 mod attachments;
 mod problems;
 pub(crate) mod settings;
-mod surrogates;
 mod tool_calls;
 
 use analects_core::RawMap;
@@ -14,7 +13,6 @@ pub(crate) use attachments::{
     plain_text_document,
 };
 pub(crate) use problems::EncodeProblems;
-pub(crate) use surrogates::replace_lone_surrogates;
 pub(crate) use tool_calls::{ToolIdMap, ToolNameRule, fit_call, fnv1a, is_plain_char};
 
 /// Adds the request's metadata to a body. Its fields replace ours, except for the `fixed` ones:

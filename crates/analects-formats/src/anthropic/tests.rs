@@ -21,10 +21,13 @@ fn a_request_comes_back() {
 fn a_system_prompt_that_is_not_the_first_becomes_a_message_of_the_user() {
     let request = r#"[{"role":"user","content":"Hello"},{"role":"system","content":"Be brief."}]"#;
     let (text, lost) = write("anthropic", "x.jsonl", &read("openai", request)[1..]);
-    assert!(
-        text.contains("{\"role\":\"user\",\"content\":\"Be brief.\"}"),
-        "{text}"
+    assert_eq!(
+        text,
+        "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"Hello\"},\
+         {\"type\":\"text\",\"text\":\"Be brief.\"}]}]}\n"
     );
+    let joined = "grouping: roles take turns, so messages of one role become one".to_string();
+    assert!(lost.contains(&joined), "{lost:?}");
     assert!(
         lost.contains(&"type system: it becomes a message of type user".to_string()),
         "{lost:?}"
@@ -37,7 +40,11 @@ fn a_system_prompt_that_is_not_the_first_becomes_a_message_of_the_user() {
 
 #[test]
 fn a_record_of_another_kind_is_left_out_by_name() {
-    let summary = Message::new("m1", Body::Summary(analects_core::Summary::default()));
+    let summary = analects_core::Summary {
+        text: "We talked.".into(),
+        ..analects_core::Summary::default()
+    };
+    let summary = Message::new("m1", Body::Summary(summary));
     let state = Message::new("m2", Body::Other(analects_core::Other::default()));
     let (_, lost) = write("anthropic", "x.json", &[summary, state]);
     assert!(

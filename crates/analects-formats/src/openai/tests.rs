@@ -89,8 +89,11 @@ fn calls_and_results() {
         ("c1", "f", "{\"a\": 1}")
     );
     assert_eq!(
-        (two.input.as_str(), two.extra.get("arguments")),
-        ("{}", Some(&Raw::string("{oops")))
+        (
+            two.input.as_str(),
+            two.extra.get("malformed_input").is_some()
+        ),
+        ("\"{oops\"", true)
     );
     let Body::ToolResult(result) = &messages[2].body else {
         panic!("no result")
@@ -141,14 +144,18 @@ fn developers_and_names() {
 
 #[test]
 fn results_beside_text_become_messages_of_their_own() {
-    let request = r#"{"messages":[{"role":"user","content":[
+    let request = r#"{"messages":[
+        {"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"f","input":{}}]},
+        {"role":"user","content":[
         {"type":"tool_result","tool_use_id":"t1","content":"Rain","is_error":true},
         {"type":"text","text":"And now?"}]}]}"#;
     let messages = read("anthropic", request);
     let (text, lost) = write("openai", "x.jsonl", &messages);
     assert_eq!(
         text,
-        "{\"messages\":[{\"role\":\"tool\",\"content\":\"Rain\",\"tool_call_id\":\"t1\"},\
+        "{\"messages\":[{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"t1\",\"type\":\"function\",\
+         \"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]},\
+         {\"role\":\"tool\",\"content\":\"Rain\",\"tool_call_id\":\"t1\"},\
          {\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"And now?\"}]}]}\n"
     );
     assert_eq!(
@@ -179,8 +186,8 @@ fn a_message_that_was_edited_is_not_written_as_it_was() {
 
 #[test]
 fn thoughts_have_no_place_and_nothing_else_changes() {
-    let request = r#"{"messages":[{"role":"assistant","content":[{"type":"thinking","thinking":"Hm"},
-        {"type":"text","text":"Hi"},{"type":"tool_use","id":"t1","name":"f","input":{}}]}]}"#;
+    let request = r#"{"messages":[{"role":"assistant","content":[{"type":"thinking","thinking":"Hm","signature":"s"},
+        {"type":"text","text":"Hi"}]}]}"#;
     let (_, lost) = write("openai", "x.json", &read("anthropic", request));
     let thinking = "thinking: there is no place for such a block; it is left out";
     assert_eq!(lost, [thinking]);

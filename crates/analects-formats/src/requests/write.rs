@@ -4,19 +4,21 @@ use std::collections::HashSet;
 use std::marker::PhantomData;
 
 use analects_core::{
-    Body, Content, History, Link, Message, MessageId, Raw, RawMap, SessionId, System, Tree, User,
+    Assistant, Body, Content, History, Link, Message, MessageId, Raw, RawMap, SessionId, System,
+    Tree, User, replace_lone_surrogates,
 };
 
+use super::order::in_order;
 use super::read::{read_item, read_plain};
 use super::{
     FOREIGN_FIELD, FOREIGN_TYPE, FileShape, RequestApi, RequestInfo, message_id, verbatim_key,
 };
-use crate::Loss;
 use crate::chatmd::session_json::FieldReader;
 use crate::convert::{FormatWriter, WriteOutput};
 use crate::losses::difference::{blocks, difference, is_derived, state_losses};
 use crate::losses::facts::answering_agent;
 use crate::transcript::OwnedLink;
+use crate::{Loss, LossKind};
 
 /// Marks what is read back of a message that became several messages of the API.
 const SEVERAL: &str = "several";
@@ -47,6 +49,8 @@ struct RequestDraft {
     links: Vec<OwnedLink>,
     /// How many messages a reader of the request finds.
     count: usize,
+    /// Whether any of its messages is not from a file of this API, or stood at another place in it.
+    has_foreign: bool,
     /// The last message that is not left out.
     last: Option<MessageId>,
     /// Whether there was a message that is not a change of state.
@@ -135,6 +139,7 @@ impl<A: RequestApi> FormatWriter for RequestWriter<A> {
     fn finish(mut self: Box<Self>, out: &mut WriteOutput) {
         for request in &mut self.requests {
             request.leave_out_branches(&mut out.losses);
+            request.put_in_order::<A>(&mut out.losses);
             request.write_states::<A>(&mut out.losses);
         }
         self.requests.retain(|request| !request.is_empty());
@@ -218,11 +223,10 @@ impl RequestDraft {
         }
         let previous = self.last.replace(message.id.clone());
         let Some(mut read) = self.write::<A>(message) else {
-            let name = Some(message.body.type_name()).filter(|name| !name.is_empty());
-            let why = "there is no place for such a message; it is left out";
-            losses.push(Loss::of(&message.id, name.unwrap_or("message"), why));
+            losses.extend(left_out(message));
             return;
         };
+        self.has_foreign |= read.id != message.id;
         read.session_id = message.session_id.clone();
         if message.parent_id == previous {
             read.parent_id = previous;
@@ -297,6 +301,27 @@ impl RequestDraft {
         }
     }
 
+    /// Puts the messages into an order that the API accepts. What is from a file of this API stays as it was.
+    fn put_in_order<A: RequestApi>(&mut self, losses: &mut Vec<Loss>) {
+        if !self.has_foreign {
+            return;
+        }
+        let items = std::mem::take(&mut self.items).into_iter();
+        let items = items.map(|item| (item.at, item.json.as_object().unwrap_or_default()));
+        let (items, changes) = in_order::<A>(items.collect());
+        for change in changes {
+            losses.push(match change.at.and_then(|at| self.links.get(at)) {
+                Some(link) => Loss::of(&link.link().id.into(), change.what, change.why),
+                None => Loss::of_session(change.what, change.why),
+            });
+        }
+        let items = items.into_iter().map(|(at, item)| RequestItem {
+            at,
+            json: item.to_raw(),
+        });
+        self.items = items.collect();
+    }
+
     /// Writes a message, and returns what is read back. `None` if the API has no place for it.
     fn write<A: RequestApi>(&mut self, message: &Message) -> Option<Message> {
         if self.count == 0
@@ -361,6 +386,45 @@ fn why_not_sent(message: &Message) -> Option<&'static str> {
     None
 }
 
+/// Lists what is lost with a message that the API has no place for: everything that it says.
+fn left_out(message: &Message) -> Vec<Loss> {
+    let empty = match &message.body {
+        Body::System(_) => Body::System(System::default()),
+        Body::User(_) => Body::User(User::default()),
+        Body::Assistant(body) => Body::Assistant(Assistant {
+            stop_reason: body.stop_reason.clone(),
+            ..Assistant::default()
+        }),
+        body @ (Body::ToolUse(_)
+        | Body::ToolResult(_)
+        | Body::Progress(_)
+        | Body::Attachment(_)
+        | Body::Notification(_)
+        | Body::Summary(_)
+        | Body::CompactBoundary(_)
+        | Body::Tombstone(_)
+        | Body::Revision(_)
+        | Body::State(_)
+        | Body::Other(_)) => {
+            let name = Some(body.type_name()).filter(|name| !name.is_empty());
+            let why = "there is no place for such a message; it is left out";
+            return vec![Loss::of(&message.id, name.unwrap_or("message"), why)];
+        }
+    };
+    let nothing = Message {
+        parent_id: message.parent_id.clone(),
+        session_id: message.session_id.clone(),
+        ..Message::new(message.id.clone(), empty)
+    };
+    let mut losses = difference(message, &nothing);
+    let is_said = losses.iter().any(|loss| loss.kind == LossKind::Said);
+    if !is_said {
+        let why = "nothing is said in it, so it is left out";
+        losses.push(Loss::of(&message.id, "grouping", why));
+    }
+    losses
+}
+
 /// Explains why a message is not part of the conversation; `None` if it is.
 fn why_off_branch(tree: &Tree, at: usize, is_elsewhere: bool) -> Option<&'static str> {
     if tree.link(at).agent.is_some() {
@@ -406,14 +470,23 @@ fn is_unchanged<A: RequestApi>(message: &Message, raw: &Raw) -> bool {
     plain.body == message.body && plain.extra == message.extra
 }
 
-/// Writes a message field by field.
+/// Writes a message field by field. Its own fields of this API are added to it.
 pub(super) fn write_plain<A: RequestApi>(message: &Message) -> Vec<Raw> {
     let mut items = A::write(message);
     if let [one] = items.as_mut_slice() {
         let extra = message.extra.get(A::ID).and_then(Raw::as_object);
-        one.extend(extra.unwrap_or_default().iter());
+        for (key, value) in extra.unwrap_or_default().iter() {
+            let name = key.as_string().unwrap_or_default();
+            // A field that the message has by now is not what it was, such as `null` in place of a text.
+            if one.get(&name).is_none() {
+                one.push_raw(key.clone(), value.clone());
+            }
+        }
     }
-    items.iter().map(RawMap::to_raw).collect()
+    let items = items.iter();
+    items
+        .map(|item| replace_lone_surrogates(&item.to_raw()))
+        .collect()
 }
 
 /// Returns the API's message with an unknown role that a message wraps.

@@ -169,8 +169,15 @@ impl Found {
     }
 
     fn has_link(&self, child: &str, parent: &str) -> bool {
-        let child = self.messages.iter().find(|(text, _)| text.contains(child));
-        let Some((_, Some(at))) = child else {
+        let found = self.messages.iter().find(|(text, _)| text.contains(child));
+        // Messages of one role may have become one.
+        if let Some((text, _)) = found
+            && text.find(parent) < text.find(child)
+            && text.contains(parent)
+        {
+            return true;
+        }
+        let Some((_, Some(at))) = found else {
             return false;
         };
         // Messages without a text stand between others, such as marks of a compaction.

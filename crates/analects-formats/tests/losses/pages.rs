@@ -103,7 +103,7 @@ fn add_attributes(found: &mut Found, text: &str) {
 }
 
 /// The first words of the headings of a page, and where the text below them belongs.
-const HEADINGS: [(&str, &str); 10] = [
+const HEADINGS: [(&str, &str); 11] = [
     ("System", "system"),
     ("User", "user"),
     ("Assistant", "assistant"),
@@ -114,6 +114,7 @@ const HEADINGS: [(&str, &str); 10] = [
     ("Summary", "summary"),
     ("Separator", "separator"),
     ("Code output", "attachment"),
+    ("Other", "item"),
 ];
 
 pub fn page(output: &[u8]) -> Found {
@@ -129,6 +130,11 @@ pub fn page(output: &[u8]) -> Found {
                 inner = None;
             }
             found.line(inner.unwrap_or(place), line);
+            if (place == "item" || inner == Some("block"))
+                && let Ok(record) = serde_json::from_str::<serde_json::Value>(line)
+            {
+                found.values("", &record);
+            }
             continue;
         }
         if line.starts_with("```") || line.starts_with("~~~") {
@@ -158,6 +164,12 @@ pub fn page(output: &[u8]) -> Found {
         } else if line.starts_with("Result") && line.ends_with(':') {
             inner = Some("result");
             found.field("heading", line);
+        } else if line.starts_with("*Document: ") {
+            inner = Some("document");
+            found.line("document", line);
+        } else if line.starts_with('*') && line.ends_with(":*") {
+            inner = Some(if place == "item" { "item" } else { "block" });
+            found.line(inner.unwrap_or(place), line);
         } else if line.starts_with("> *Thinking:*") {
             inner = Some("thinking");
             found.line("thinking", line);
@@ -169,6 +181,11 @@ pub fn page(output: &[u8]) -> Found {
             found.text("picture", address.trim_end_matches(">)"));
         } else {
             if !line.starts_with("> ") && !line.is_empty() && inner == Some("thinking") {
+                inner = None;
+            }
+            // What results and documents say is in fences or lists.
+            let is_fenced = matches!(inner, Some("result" | "document" | "block"));
+            if is_fenced && !line.is_empty() && !line.starts_with("- ") {
                 inner = None;
             }
             found.line(inner.unwrap_or(place), line);

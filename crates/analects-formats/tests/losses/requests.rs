@@ -161,7 +161,7 @@ fn more_openai() -> Vec<Case> {
             vec![
                 result("RESULT17").listed_as(&["api_message", "function", "unknown-role"]),
                 spelling(&["other_records"]),
-                field(&["name"], "tool17").listed_as(&["api_message", "function", "unknown-role"]),
+                detail(&["name"], "tool17").listed_as(&["tool_result", "openai"]),
             ],
         ),
         with(

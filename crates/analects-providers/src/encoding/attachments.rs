@@ -1,10 +1,8 @@
 //! Images and documents on their way out: their data, their names, and which addresses a provider
 //! may be asked to fetch.
 
-use analects_core::{Raw, RawMap};
+use analects_core::{Raw, RawMap, replace_lone_surrogates};
 use serde_json::Value;
-
-use super::replace_lone_surrogates;
 
 /// Why an address is not sent.
 pub(crate) const UNSENDABLE_URL: &str = "only http, https, gs and data addresses are sent";

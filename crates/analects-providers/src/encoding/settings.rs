@@ -4,9 +4,9 @@
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
-use analects_core::{Raw, RawMap, Request, ToolChoice, ToolSpec};
+use analects_core::{Raw, RawMap, Request, ToolChoice, ToolSpec, replace_lone_surrogates};
 
-use super::{EncodeProblems, ToolNameRule, replace_lone_surrogates};
+use super::{EncodeProblems, ToolNameRule};
 
 /// Returns the tools whose names the API accepts, each name once. A name cannot be changed here:
 /// the model would call a tool that does not exist.

@@ -3,9 +3,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use analects_core::{Block, Content, Raw, RawMap, ToolUse, Turn};
+use analects_core::{Block, Content, Raw, RawMap, ToolUse, Turn, replace_lone_surrogates};
 
-use super::{EncodeProblems, replace_lone_surrogates};
+use super::EncodeProblems;
 use crate::ToolIdRule;
 
 /// Returns a call of the turn `turn` with a name and arguments that the API accepts.

@@ -3,10 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use analects_core::{Raw, RawMap};
+use analects_core::{Raw, RawMap, replace_lone_surrogates};
 
 use crate::decoding::object_member;
-use crate::encoding::replace_lone_surrogates;
 
 /// Fields that Gemini accepts unchanged.
 const ACCEPTED_FIELDS: [&str; 14] = [

@@ -1,10 +1,9 @@
 //! The model's earlier thinking, and other items of the Responses API, in the form in which they go
 //! back to the API that made them.
 
-use analects_core::{Raw, RawMap, Thinking};
+use analects_core::{Raw, RawMap, Thinking, replace_lone_surrogates};
 
 use crate::decoding::non_empty_string;
-use crate::encoding::replace_lone_surrogates;
 
 /// The `reasoning_details` that some servers of Chat Completions send with their thinking.
 pub(crate) fn reasoning_details(thinking: &Thinking) -> Option<Vec<Raw>> {

@@ -7,17 +7,14 @@ use std::collections::HashSet;
 
 use analects_core::{
     Agent, Block, Content, Raw, RawMap, Request, Role, TextBlock, Thinking, ToolResult, Turn,
-    sendable,
+    replace_lone_surrogates, sendable,
 };
 
 use super::attachments::{OpenAiAttachment, attachment};
 use super::thinking::{is_returnable_item, is_tool_output, reasoning_details, reasoning_item};
 use super::{OpenAiApi, TOOL_NAMES};
 use crate::decoding::string_member;
-use crate::encoding::{
-    EncodeProblems, can_read_thinking, fit_call, mentions_local_file, replace_lone_surrogates,
-    settings,
-};
+use crate::encoding::{EncodeProblems, can_read_thinking, fit_call, mentions_local_file, settings};
 use crate::{Quirks, TemperatureSupport, ThinkingField};
 
 /// Why a block of somebody else than the model is not sent as a call or as thinking.

@@ -72,6 +72,12 @@ impl FieldReader {
         Some(value)
     }
 
+    /// Returns the value of a field.
+    pub(crate) fn get(&self, key: &str) -> Option<&Raw> {
+        let is_key = |entry: &&(Raw, Raw)| entry.0.as_string().as_deref() == Some(key);
+        self.0.iter().rfind(is_key).map(|(_, value)| value)
+    }
+
     /// Removes a field if it is this string, and returns whether it was.
     fn take_word(&mut self, key: &str, word: &str) -> bool {
         let read = |raw: &Raw| raw.as_string().filter(|text| text == word);

@@ -2,7 +2,7 @@
 
 use analects_core::{
     Block, Content, Document, Image, Raw, RawMap, RedactedThinking, Role, Text, TextBlock,
-    Thinking, ToolResult, ToolUse, Turn,
+    Thinking, ToolResult, ToolUse, Turn, replace_lone_surrogates,
 };
 
 use super::TOOL_NAMES;
@@ -10,7 +10,7 @@ use super::cache_points::CACHE_CONTROL;
 use super::model_names::{is_anthropic, is_same_model};
 use crate::encoding::{
     EncodeProblems, UNSENDABLE_URL, fit_call, is_plain_char, is_sendable_url, is_valid_data,
-    mentions_local_file, replace_lone_surrogates,
+    mentions_local_file,
 };
 
 /// Why an image or a document is not sent.

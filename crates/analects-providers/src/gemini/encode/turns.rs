@@ -3,16 +3,14 @@
 
 use analects_core::{
     Block, Content, Document, Image, Raw, RawMap, Request, Role, TextBlock, Thinking, ToolResult,
-    ToolUse, Turn,
+    ToolUse, Turn, replace_lone_surrogates,
 };
 
 use super::super::wire::remaining_fields;
 use super::super::{PART_REST, PART_TYPE, SIGNATURE};
 use super::parts::{is_fetchable, source_part};
 use crate::decoding::object_member;
-use crate::encoding::{
-    EncodeProblems, ToolNameRule, fit_call, mentions_local_file, replace_lone_surrogates,
-};
+use crate::encoding::{EncodeProblems, ToolNameRule, fit_call, mentions_local_file};
 
 /// Why a block of unknown type is not sent.
 const FOREIGN_BLOCK: &str = "it is not of this API";

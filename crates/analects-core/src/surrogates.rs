@@ -1,13 +1,20 @@
-//! Halves of surrogate pairs in JSON escapes. Strings of the core may hold them; the APIs refuse
-//! them.
+//! Halves of surrogate pairs in JSON escapes. Strings of the core may hold them; the APIs refuse them.
 
-use analects_core::Raw;
+use crate::Raw;
 
 /// The length of an escape such as `\ud83d`.
 const ESCAPE_LEN: usize = 6;
 
 /// Returns the same JSON with U+FFFD in place of every half of a surrogate pair.
-pub(crate) fn replace_lone_surrogates(raw: &Raw) -> Raw {
+///
+/// ```
+/// use analects_core::{Raw, replace_lone_surrogates};
+///
+/// let broken = Raw::parse(r#"{"text":"half \ud83d, whole \ud83d\ude00"}"#).unwrap();
+/// let sent = replace_lone_surrogates(&broken);
+/// assert_eq!(sent.as_str(), r#"{"text":"half \ufffd, whole \ud83d\ude00"}"#);
+/// ```
+pub fn replace_lone_surrogates(raw: &Raw) -> Raw {
     let json = raw.as_str();
     if !json.contains("\\u") {
         return raw.clone();
