@@ -32,6 +32,7 @@ mod metadata;
 mod mistakes;
 mod new_ids;
 pub mod output;
+mod output_files;
 mod owners;
 pub(crate) mod problems;
 mod role;
@@ -42,6 +43,8 @@ mod show;
 mod tidy;
 mod unanswered;
 mod verbs;
+
+use std::collections::HashMap;
 
 use analects_core::{Agent, LineIndex, Span};
 
@@ -64,6 +67,7 @@ pub use messages::{
     messages_with_cells, messages_with_known, messages_with_provenance, picture_lines, pictures_in,
     put_answer, put_messages, session_of, unseen_cells,
 };
+pub use output_files::{AttachedOutput, OutputFile};
 pub use role::{CellRole, is_fixed_word};
 pub use scan::Section;
 pub use select::{ChosenCell, chosen_cells, find_cells, find_one, list_of};
@@ -86,6 +90,8 @@ pub struct Document {
     scan: scan::Scan,
     utf8: bool,
     names: ids::NameIndex,
+    /// What stands for outputs that are in files, by the paths of these.
+    outputs: HashMap<String, AttachedOutput>,
 }
 
 /// Which part of a file holds messages.

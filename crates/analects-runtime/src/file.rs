@@ -5,7 +5,7 @@ mod access;
 mod pictures;
 
 pub use pictures::{NamedPicture, named_pictures};
-use pictures::{completed, file_messages};
+use pictures::{completed, file_messages, with_outputs};
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -422,8 +422,10 @@ impl Conversation for FileConversation {
         let indexes: Vec<usize> = waiting.iter().map(cell_index).collect();
         let session = self.session();
         let known = self.file.known();
-        let (decoded, ids) = msgfile::messages_with_cells(document, &session, known, &indexes);
-        let decoded = completed(decoded, document, self.file.path(), &self.pictures);
+        let (path, allowed) = (self.file.path(), &self.pictures);
+        let (read, problems) = with_outputs(document, path, allowed);
+        let (decoded, ids) = msgfile::messages_with_cells(&read, &session, known, &indexes);
+        let decoded = completed(decoded, &read, problems, path, allowed);
         let mut questions = Vec::new();
         for (cell, id) in waiting.iter().zip(ids) {
             questions.extend(id.map(|id| question(cell, id)));

@@ -96,3 +96,18 @@ fn a_result_after_the_next_answer_is_left_out_and_listed() {
     let body = encode(Api::OpenAiChat, plan.ready().unwrap()).body;
     assert!(!String::from_utf8(body).unwrap().contains("LATE"));
 }
+
+#[test]
+fn the_pictures_of_another_agents_results_are_passed_on() {
+    let call = "# %%% [^2]\n\n[^2]: [coder]\n\nI draw.\n\n# %%% [^2.k3f9qx7a]\n";
+    let file = file(&[("1", "status=\"success\"", "FIRST"), PICTURE]);
+    let file = file.replacen("# %%% [^2.k3f9qx7a]\n", call, 1)
+        + "\n# %% [^3]\n\n[^3]: [markdown]\n\nWell?\n";
+    for (api, _, model) in APIS {
+        let plan = planned(&file, model);
+        let body = encode(api, plan.ready().unwrap()).body;
+        let body = String::from_utf8(body).unwrap();
+        assert!(body.contains("(result: FIRST)"), "{api:?}: {body}");
+        assert!(body.contains("iVBORw0KGgo="), "{api:?}: {body}");
+    }
+}

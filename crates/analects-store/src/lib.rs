@@ -121,6 +121,7 @@ mod journal;
 mod jsonl;
 mod locked_file;
 mod message_file;
+mod output_files;
 mod picture;
 mod redo;
 mod repair;
@@ -141,6 +142,9 @@ pub use journal::{
 pub use jsonl::{JsonlStore, LINE_LIMIT, SyncPolicy};
 pub use locked_file::{LockedFile, create_file, read_message_file, real_path, replace_file};
 pub use message_file::MessageFile;
+pub use output_files::{
+    attach_outputs, outputs_to_allow, unreadable_outputs, with_sendable_outputs,
+};
 pub use picture::{
     AllowedPictures, Picture, PictureConsent, media_type, read_picture, unreadable_pictures,
 };

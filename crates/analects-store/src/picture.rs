@@ -30,19 +30,7 @@ pub struct Picture {
 /// Reads the picture at `path`, which is relative to the folder of `file`. The error is the reason, as a clause about
 /// the picture.
 pub fn read_picture(file: &Path, path: &str) -> Result<Picture, String> {
-    if !Path::new(path).components().all(stays_in_folder) {
-        return Err("it is outside the folder of this file".to_string());
-    }
-    // `file` may be a link; the pictures are beside its target.
-    let file = real_path(&Disk, file).map_err(|_| "it is not there")?;
-    let folder = Disk
-        .real_path(folder_of(&file))
-        .map_err(|_| "it is not there")?;
-    let parts: PathBuf = Path::new(path)
-        .components()
-        .filter(|part| *part != Component::CurDir)
-        .collect();
-    let bytes = read_plain_file(&folder.join(parts))?;
+    let bytes = read_beside(file, path, MAX_SIZE)?;
     let media_type = media_type(&bytes).ok_or("it is not a png, jpeg, gif or webp picture")?;
     let data = base64::encode_line(&bytes);
     let source = Source::Base64 {
@@ -76,26 +64,44 @@ pub fn unreadable_pictures(file: &Path, document: &Document) -> Vec<Problem> {
     found
 }
 
+/// Reads the file at `path`, which is relative to the folder of `file`, if it is an ordinary file of at most `most` bytes
+/// in that folder or below it, and no link leads to it. The error is the reason, as a clause about the file.
+pub(crate) fn read_beside(file: &Path, path: &str, most: u64) -> Result<Vec<u8>, String> {
+    if !Path::new(path).components().all(stays_in_folder) {
+        return Err("it is outside the folder of this file".to_string());
+    }
+    // `file` may be a link; what it names is beside its target.
+    let file = real_path(&Disk, file).map_err(|_| "it is not there")?;
+    let folder = Disk
+        .real_path(folder_of(&file))
+        .map_err(|_| "it is not there")?;
+    let parts: PathBuf = Path::new(path)
+        .components()
+        .filter(|part| *part != Component::CurDir)
+        .collect();
+    read_plain_file(&folder.join(parts), most)
+}
+
 /// Returns whether a part of a path leads neither to a parent nor to the root.
 fn stays_in_folder(part: Component<'_>) -> bool {
     matches!(part, Component::Normal(_) | Component::CurDir)
 }
 
 /// Reads an ordinary file of limited size.
-fn read_plain_file(path: &Path) -> Result<Vec<u8>, String> {
+fn read_plain_file(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     let mut picture = open_plain_file(path).map_err(|_| why_not_opened(path))?;
     let metadata = picture.metadata().map_err(|error| error.to_string())?;
-    check_size(metadata.length)?;
+    check_size(metadata.length, most)?;
     let bytes = picture.read_from(0).map_err(|error| error.to_string())?;
     // The file may have grown in the meantime.
-    check_size(bytes.len() as u64)?;
+    check_size(bytes.len() as u64, most)?;
     Ok(bytes)
 }
 
-/// Refuses a picture over the size limit.
-fn check_size(length: u64) -> Result<(), String> {
-    if length > MAX_SIZE {
-        return Err("it is larger than 20 MB".to_string());
+/// Refuses a file over a size limit.
+fn check_size(length: u64, most: u64) -> Result<(), String> {
+    if length > most {
+        return Err(format!("it is larger than {} MB", most >> 20));
     }
     Ok(())
 }

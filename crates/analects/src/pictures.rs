@@ -8,7 +8,7 @@ use std::path::Path;
 
 use analects_formats::msgfile::Document;
 use analects_runtime::named_pictures;
-use analects_store::{AllowedPictures, PictureConsent, read_message_file};
+use analects_store::{AllowedPictures, PictureConsent, outputs_to_allow, read_message_file};
 
 use crate::config::Config;
 use crate::environment::Environment;
@@ -61,7 +61,13 @@ pub fn ask(
         return Ok(());
     }
     let list = names.join(", ");
-    ui::remark(&format!("{} shows pictures: {list}", path.display()));
+    let has_outputs = !outputs_to_allow(path, &document, &allowed).is_empty();
+    let what = if has_outputs {
+        "pictures and outputs in files"
+    } else {
+        "pictures"
+    };
+    ui::remark(&format!("{} shows {what}: {list}", path.display()));
     ui::prompt("send them to the model? [y/N] ");
     if is_yes(&read_answer()?) {
         PictureConsent::of(path, &environment.places).allow_all()?;
@@ -87,13 +93,15 @@ fn is_yes(answer: &str) -> bool {
     matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
-/// The pictures that would be sent if they were allowed.
-/// Pictures that cannot be read are left out: there is nothing to decide.
+/// The pictures, and the outputs in files, that would be sent if they were allowed.
+/// Those that cannot be read are left out: there is nothing to decide.
 fn not_allowed(document: &Document, path: &Path, allowed: &AllowedPictures) -> Vec<String> {
-    named_pictures(document, path, &AllowedPictures::all())
-        .into_iter()
-        .filter(|picture| picture.facts.is_ok())
+    let pictures = named_pictures(document, path, &AllowedPictures::all());
+    let readable = pictures.into_iter().filter(|picture| picture.facts.is_ok());
+    let mut names: Vec<String> = readable
         .map(|picture| picture.name)
         .filter(|name| !allowed.contains(name))
-        .collect()
+        .collect();
+    names.extend(outputs_to_allow(path, document, allowed));
+    names
 }

@@ -57,23 +57,41 @@ impl<'a> AgentViewpoint<'a> {
         (message.role(), content)
     }
 
-    /// Removes the thinking of another vendor's model, and turns the results of other agents into text.
+    /// Removes the thinking of another vendor's model, and turns the results of other agents into text, with their
+    /// pictures and documents behind it.
     fn see_blocks(&self, blocks: Vec<Block>, model: Option<&str>) -> Vec<Block> {
         let keeps_thinking = may_share_thinking(model, self.model);
-        let blocks = blocks.into_iter().filter_map(|block| match &block {
-            Block::Thinking(_) | Block::RedactedThinking(_) => keeps_thinking.then_some(block),
-            Block::ToolResult(result) if self.foreign.contains(result.tool_use_id.as_str()) => {
-                passed_on(&block).map(|text| Block::from_text(text.into_owned()))
+        let mut seen = Vec::with_capacity(blocks.len());
+        for block in blocks {
+            match &block {
+                Block::Thinking(_) | Block::RedactedThinking(_) => {
+                    seen.extend(keeps_thinking.then_some(block));
+                }
+                Block::ToolResult(result) if self.foreign.contains(result.tool_use_id.as_str()) => {
+                    seen.extend(passed_on(&block).map(|text| Block::from_text(text.into_owned())));
+                    seen.extend(attached(&result.content).cloned());
+                }
+                Block::Text(_)
+                | Block::Image(_)
+                | Block::ToolUse(_)
+                | Block::ToolResult(_)
+                | Block::Document(_)
+                | Block::Other(_) => seen.push(block),
             }
-            Block::Text(_)
-            | Block::Image(_)
-            | Block::ToolUse(_)
-            | Block::ToolResult(_)
-            | Block::Document(_)
-            | Block::Other(_) => Some(block),
-        });
-        blocks.collect()
+        }
+        seen
     }
+}
+
+/// The pictures and documents in a result.
+fn attached(content: &Content) -> impl Iterator<Item = &Block> {
+    let blocks = match content {
+        Content::Blocks(blocks) => blocks.as_slice(),
+        Content::Empty | Content::Text(_) => &[],
+    };
+    blocks
+        .iter()
+        .filter(|block| matches!(block, Block::Image(_) | Block::Document(_)))
 }
 
 /// The text of another agent's answer, with the agent's name.

@@ -7,7 +7,7 @@ use analects_core::{History, Raw, RawMap, Span};
 use super::messages::PARTS;
 use super::metadata::AttributeRef;
 use super::role::is_output_word;
-use super::{CellKind, CellRole, Document, MetaKey, decode, escape, scan};
+use super::{AttachedOutput, CellKind, CellRole, Document, MetaKey, decode, escape, scan};
 
 /// One cell of a document.
 #[derive(Debug, Clone, Copy)]
@@ -256,15 +256,23 @@ impl<'a> Cell<'a> {
         ))
     }
 
-    /// Its text, with escapes removed. Bytes that are not UTF-8 are replaced.
+    /// Its text, with escapes removed, or the output that was attached to it. Bytes that are not UTF-8 are replaced.
     pub fn content(self) -> Cow<'a, str> {
+        if let Some(text) = self.attached_text() {
+            return text;
+        }
         let bytes = self.bytes(self.body());
         let text = simdutf8::basic::from_utf8(bytes).map(Cow::Borrowed);
         escape::unescape(text.unwrap_or_else(|_| String::from_utf8_lossy(bytes)))
     }
 
-    /// Its content byte for byte, with escapes removed.
+    /// Its content byte for byte, with escapes removed, or the output that was attached to it.
     pub fn content_bytes(self) -> Cow<'a, [u8]> {
+        match self.attached() {
+            Some(AttachedOutput::Bytes(bytes)) => return Cow::Borrowed(bytes),
+            Some(AttachedOutput::Note(note)) => return Cow::Borrowed(note.as_bytes()),
+            None => {}
+        }
         escape::unescape_bytes(self.bytes(self.body()))
     }
 

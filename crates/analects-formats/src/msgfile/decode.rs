@@ -2,6 +2,7 @@
 //! updated without reading all of it again.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 #[cfg(debug_assertions)]
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -71,6 +72,7 @@ fn read(source: Vec<u8>, kind: DocumentKind) -> Document {
         scan,
         utf8,
         names: NameIndex::default(),
+        outputs: HashMap::new(),
     }
 }
 

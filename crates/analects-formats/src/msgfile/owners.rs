@@ -17,12 +17,13 @@ pub(super) struct OwnedCell<'a> {
 
 impl Cell<'_> {
     /// Whether this is a placeholder for an output: it is pending, names the file that will hold the output, and is
-    /// empty.
+    /// empty. Once that file is attached, it is no placeholder any more.
     pub(super) fn is_placeholder(self) -> bool {
         self.kind() == CellKind::Output
             && self.get(MetaKey::Status) == Some("pending")
             && self.get(MetaKey::OutputFile).is_some()
             && self.body().is_empty()
+            && self.attached().is_none()
     }
 
     /// Whether it is a prompt to answer, and not the definition of a tool.

@@ -72,6 +72,12 @@ pub struct ShowCell {
     /// The bytes of binary content, in base64 without line ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content_base64: Option<String>,
+    /// The code of a code cell: its first fenced block.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// What a code cell says around its code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<String>,
     /// The language of a code cell and of its outputs.
     pub language: Option<String>,
     /// The line of its head, from 1.
@@ -350,6 +356,8 @@ fn outline_cell(cell: Cell<'_>, brief: &CellOverview) -> ShowCell {
         attributes: unique(cell),
         content: None,
         content_base64: None,
+        code: None,
+        reasoning: None,
         language: language(cell),
         line: brief.line,
         end_line: brief.end_line,
@@ -375,16 +383,27 @@ fn fill(row: &mut ShowCell, cell: Cell<'_>) {
         Some(bytes) => row.content_base64 = Some(base64::encode_line(&bytes)),
         None => row.content = Some(cell.content().into_owned()),
     }
+    if cell.role() == CellRole::Code
+        && let Ok(code) = code(&cell.content())
+    {
+        row.code = Some(code.body.to_string());
+        row.reasoning = Some(code.reasoning);
+    }
 }
 
 /// The bytes of a cell whose content is not text: a `[raw]` cell with a `mime_type`, or output of code that is neither
 /// text nor JSON. `None` for other cells, and for one that does not hold base64.
 pub fn binary_content(cell: Cell<'_>) -> Option<Vec<u8>> {
-    let mime_type = cell.get(MetaKey::MimeType)?;
+    if let Some(bytes) = cell.attached_binary() {
+        return Some(bytes.to_vec());
+    }
     let role = cell.role();
-    let is_text = mime_type.starts_with("text/") || mime_type.ends_with("json");
-    let is_binary = role == CellRole::Raw || (role == CellRole::CodeOutput && !is_text);
-    if !is_binary {
+    let is_binary = match role {
+        CellRole::Raw => cell.get(MetaKey::MimeType).is_some(),
+        CellRole::CodeOutput => cell.is_of_binary_type(),
+        _ => false,
+    };
+    if !is_binary || cell.attached().is_some() {
         return None;
     }
     base64::decode(&cell.content()).filter(|bytes| !bytes.is_empty())

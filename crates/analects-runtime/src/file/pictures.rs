@@ -8,7 +8,7 @@ use analects_core::{
 };
 use analects_formats::DecodedFile;
 use analects_formats::msgfile::{self, CellRole, Document, KnownMessages};
-use analects_store::{AllowedPictures, read_picture};
+use analects_store::{AllowedPictures, read_picture, with_sendable_outputs};
 
 /// A picture that a message file names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,19 +30,51 @@ pub(super) fn file_messages(
     allowed: &AllowedPictures,
     known: &dyn KnownMessages,
 ) -> DecodedFile {
-    let decoded = msgfile::messages_with_known(document, session, known);
-    completed(decoded, document, path, allowed)
+    let (document, problems) = with_outputs(document, path, allowed);
+    let decoded = msgfile::messages_with_known(&document, session, known);
+    completed(decoded, &document, problems, path, allowed)
+}
+
+/// The document with the outputs that it keeps in files, and the problems of those that are not sent.
+pub(super) fn with_outputs<'d>(
+    document: &'d Document,
+    path: &Path,
+    allowed: &AllowedPictures,
+) -> (DocumentView<'d>, Vec<Problem>) {
+    match with_sendable_outputs(path, document, allowed) {
+        Some((copy, problems)) => (DocumentView::Copy(Box::new(copy)), problems),
+        None => (DocumentView::Original(document), Vec::new()),
+    }
+}
+
+/// A document, or a copy of it with its outputs.
+pub(super) enum DocumentView<'d> {
+    Original(&'d Document),
+    Copy(Box<Document>),
+}
+
+impl std::ops::Deref for DocumentView<'_> {
+    type Target = Document;
+
+    fn deref(&self) -> &Document {
+        match self {
+            DocumentView::Original(document) => document,
+            DocumentView::Copy(document) => document,
+        }
+    }
 }
 
 /// The messages as the model sees them, with revisions applied and pictures loaded.
 pub(super) fn completed(
     mut decoded: DecodedFile,
     document: &Document,
+    of_outputs: Vec<Problem>,
     path: &Path,
     allowed: &AllowedPictures,
 ) -> DecodedFile {
     decoded.messages = revised(decoded.messages);
     decoded.problems.splice(0..0, document.problems());
+    decoded.problems.extend(of_outputs);
     let mut refused: Vec<String> = Vec::new();
     for message in &mut decoded.messages {
         load_pictures(message, path, allowed, &mut refused, &mut decoded.problems);

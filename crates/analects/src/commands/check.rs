@@ -12,8 +12,8 @@ use analects_formats::msgfile::{Document, DocumentKind, ShowProblem};
 use analects_formats::{chatmd, transcript};
 use analects_store::vfs::Disk;
 use analects_store::{
-    LINE_LIMIT, StoreError, StoreFolders, check_transcript, find_interrupted_change,
-    unreadable_pictures,
+    LINE_LIMIT, StoreError, StoreFolders, attach_outputs, check_transcript,
+    find_interrupted_change, unreadable_outputs, unreadable_pictures,
 };
 use serde::Serialize;
 
@@ -275,7 +275,9 @@ fn read_markdown(
     name: String,
     places: &StoreFolders,
 ) -> Result<Option<CheckedFile>, Failure> {
-    let document = analects_store::read_message_file(path)?;
+    let mut document = analects_store::read_message_file(path)?;
+    let of_outputs = unreadable_outputs(path, &document);
+    attach_outputs(path, &mut document);
     if document.kind() == DocumentKind::Plain {
         let is_chat = chatmd::is_chat_markdown(document.source());
         let format = convert::format_by_id("chatmd").filter(|_| is_chat);
@@ -287,6 +289,9 @@ fn read_markdown(
     message_file::remark_journal(path, &document, places);
     let mut problems = reading::problems(&document, &name);
     problems.extend(unreadable_pictures(path, &document));
+    // A file that cannot be read is reported once, with the reason.
+    problems.retain(|problem| problem.code != "unread-output");
+    problems.extend(of_outputs);
     problems.sort_by_key(|problem| (problem.line, problem.column));
     if let Some(problem) = find_interrupted_change(&Disk, places, path) {
         let end = document.source().len();

@@ -22,7 +22,7 @@ use crate::{hints, ui};
 /// With a CELL, show prints the content of that cell byte for byte, without adding a line end. CELL is a cell
 /// id or, for a cell without an id, its number, as list shows it. If two cells have the same id,
 /// show prints the first. Base64 content (a raw cell with a mime_type, or a picture that code made) is
-/// decoded. On a terminal, control characters and invisible characters appear as <U+001B>, and binary content
+/// decoded, and an output that is in a file (output_file) is read from there. On a terminal, control characters and invisible characters appear as <U+001B>, and binary content
 /// is refused.
 ///
 /// With --json, show prints the whole parsed file for other programs: frontmatter, agents, all cells with
@@ -47,7 +47,8 @@ pub struct ShowArgs {
 
 /// Works for plain Markdown files too, which have no cells.
 pub fn run(args: &ShowArgs) -> Result<(), Failure> {
-    let document = reading::read(&args.file)?;
+    let mut document = reading::read(&args.file)?;
+    analects_store::attach_outputs(&args.file, &mut document);
     let path = args.file.to_string_lossy();
     match (&args.cell, args.json) {
         (Some(name), true) => cell::print_json(&document, &path, name),

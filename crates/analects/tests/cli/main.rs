@@ -70,6 +70,7 @@ mod new;
 mod no_model;
 mod notes_in_context;
 mod output;
+mod output_files;
 #[cfg(target_os = "linux")]
 mod pictures;
 #[cfg(target_os = "linux")]

@@ -214,7 +214,11 @@ impl<'a> CellView<'a> {
 
     /// The media type of an output that holds bytes as base64.
     pub(super) fn binary_type(&self) -> Option<&'a str> {
-        let is_base64 = self.is_output() && self.get(MetaKey::Encoding) == Some("base64");
+        let says_base64 = self.get(MetaKey::Encoding) == Some("base64");
+        let is_base64 = match self.cell.attached() {
+            Some(_) => self.cell.attached_binary().is_some(),
+            None => self.is_output() && says_base64 && !self.cell.is_elsewhere(),
+        };
         self.get(MetaKey::MimeType).filter(|_| is_base64)
     }
 

@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use analects_core::{Body, History, Message, Raw, RawMap, SessionId, StateChange};
+use analects_core::{Body, History, Message, Raw, RawMap, Said, SessionId, StateChange};
 
 use super::blocks::fenced_json;
 use super::derived_id;
@@ -309,9 +309,13 @@ fn is_read_of_any(
         MetaKey::Reasoning => role == CellRole::Thinking,
         MetaKey::Status => role == CellRole::ToolResult && ["success", "failed"].contains(&value),
         MetaKey::Name => role == CellRole::ToolCall,
-        MetaKey::CallId => matches!(role, CellRole::ToolCall | CellRole::ToolResult),
+        MetaKey::CallId => {
+            let is_of_result = role == CellRole::ToolResult && answers(message, value);
+            role == CellRole::ToolCall || is_of_result
+        }
         MetaKey::Result => {
-            role == CellRole::ToolResult && ["empty", "blocks", "none", "text"].contains(&value)
+            let shapes = ["empty", "none", "text", "blocks"];
+            role == CellRole::ToolResult && shapes.contains(&value)
         }
         MetaKey::MimeType => is_binary,
         MetaKey::Encoding => {
@@ -367,6 +371,12 @@ fn is_read_of_any(
     }
 }
 
+/// Returns whether a message has a result of the call with this id.
+fn answers(message: &Message, call: &str) -> bool {
+    let results = Said::of(message).results;
+    results.iter().any(|answered| answered == call)
+}
+
 /// Returns whether an attribute is read of the head of a message, which describes the message.
 fn is_read_of_head(cell: Cell<'_>, key: MetaKey, value: &str, message: &Message) -> bool {
     let role = cell.role();
@@ -387,7 +397,7 @@ fn is_read_of_head(cell: Cell<'_>, key: MetaKey, value: &str, message: &Message)
         | MetaKey::ReasoningTokens => is_number() && message.usage.is_some(),
         MetaKey::Error => value == "1",
         MetaKey::StopReason => matches!(message.body, Body::Assistant(_)),
-        MetaKey::Source => matches!(message.body, Body::User(_)) && role != CellRole::ToolResult,
+        MetaKey::Source => matches!(message.body, Body::User(_)),
         MetaKey::Kind => matches!(role, CellRole::Attachment | CellRole::Notification),
         MetaKey::Path => role == CellRole::Attachment,
         MetaKey::From | MetaKey::To => role == CellRole::Summary,

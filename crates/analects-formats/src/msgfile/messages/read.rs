@@ -183,6 +183,9 @@ impl<'a> MessageReader<'a> {
         if view.cell.is_rewind_mark() {
             return self.read_rewind_mark(&view);
         }
+        if view.cell.is_elsewhere() {
+            self.report_output_elsewhere(&view);
+        }
         match self.owner_of(&view) {
             Some(owner) => self.add_part(&view, owner),
             None => self.begin_message(&view),
@@ -228,6 +231,16 @@ impl<'a> MessageReader<'a> {
             )
         };
         self.report(view, Problem::warning("misplaced-type", text).hint(hint));
+    }
+
+    fn report_output_elsewhere(&mut self, view: &CellView<'_>) {
+        let file = view.get(MetaKey::OutputFile).unwrap_or_default();
+        let text = format!("this output is in the file {file}, which is not read here");
+        let problem = Problem::warning("unread-output", text);
+        self.report(
+            view,
+            problem.hint("write the output into the cell to keep it"),
+        );
     }
 
     fn report_pending_output(&mut self, view: &CellView<'_>) {

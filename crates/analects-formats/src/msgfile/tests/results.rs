@@ -110,10 +110,10 @@ fn any_block_of_a_result_has_a_cell() {
 fn a_result_without_a_call_says_which_call_it_answers() {
     let file = check(&said(&result("t9", &[TEXT, PICTURE])));
     assert!(
-        file.contains("# %%% [^3]\n\n[^3]: [tool] call_id=\"t9\" status=\"success\"\n\nA dot:"),
+        file.contains("# %%% [^3.1]\n\n[^3.1]: [tool] call_id=\"t9\" status=\"success\"\n\nA dot:"),
         "{file}"
     );
-    assert!(file.contains("# %%% [^3-2]\n\n[^3-2]: [tool] mime_type=\"image/png\" encoding=\"base64\" call_id=\"t9\""), "{file}");
+    assert!(file.contains("# %%% [^3.1-2]\n\n[^3.1-2]: [tool] mime_type=\"image/png\" encoding=\"base64\" call_id=\"t9\""), "{file}");
     let found = messages(&decode(file), &SessionId::default()).problems;
     let codes: Vec<_> = found.iter().map(|it| (&*it.code, it.severity)).collect();
     assert_eq!(codes, [("orphan-result", Severity::Warning); 2]);

@@ -157,11 +157,18 @@ fn result_content(cell: &CellView<'_>) -> (Content, Option<Problem>) {
 
 /// What running code printed, as a model reads it: text, or a picture.
 fn read_code_output(cell: &CellView<'_>) -> (Block, Option<Problem>) {
-    let mime_type = cell.get(MetaKey::MimeType);
+    // Of an output in a file, only a picture is in base64 here.
+    let is_attached = cell.cell.attached().is_some();
+    let is_base64 = if is_attached {
+        cell.cell.attached_binary().is_some()
+    } else {
+        !cell.cell.is_elsewhere()
+    };
+    let mime_type = cell.get(MetaKey::MimeType).filter(|_| is_base64);
     if let Some(mime_type) = mime_type.filter(|kind| kind.starts_with("image/")) {
         return read_binary(&cell.text, mime_type);
     }
-    if cell.get(MetaKey::Encoding) != Some("base64") {
+    if is_attached || cell.get(MetaKey::Encoding) != Some("base64") {
         return (Block::from_text(&*cell.text), None);
     }
     let (chunks, odd_lines) = output::decode(&cell.text, true);

@@ -121,7 +121,7 @@ fn write_result(
 ) -> Vec<NewCell> {
     let of_call = calls.next_result(&result.tool_use_id);
     let is_orphan = of_call.is_none();
-    let id = of_call.unwrap_or_else(|| names.block());
+    let id = of_call.unwrap_or_else(|| format!("{}.1", names.block()));
     let mut cells = Vec::new();
     for (at, cell) in result_cells(&result.content).into_iter().enumerate() {
         let id = if at == 0 {

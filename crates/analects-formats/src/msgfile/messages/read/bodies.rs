@@ -88,7 +88,7 @@ impl<'a> MessageReader<'a> {
             CellRole::User | CellRole::Raw | CellRole::UserBlock | CellRole::AgentDefinition => {
                 user(source)
             }
-            CellRole::ToolResult => user(None),
+            CellRole::ToolResult => user(source),
             CellRole::CodeOutput => attachment(AttachmentKind::CodeOutput, None),
             CellRole::System => Body::System(System::default()),
             CellRole::Summary => Body::Summary(self.summary(head)),
