@@ -14,7 +14,7 @@ use analects_core::{
 use super::blocks::fenced_json;
 use super::cells::{MessageCells, path_data};
 use super::details::fingerprint;
-use crate::msgfile::{CellRole, NewCell};
+use crate::msgfile::NewCell;
 
 /// The longest duration in milliseconds that its attribute says exactly, since that is a number of seconds.
 const MAX_DURATION: u64 = 1_000_000_000_000_000;
@@ -156,7 +156,6 @@ impl<'m> Unsaid<'m> {
             command_name,
             command_args,
         } = body;
-        let head = &cells.cells[cells.head];
         match content {
             Content::Text(Text::Plain(text)) if !text.is_empty() => {}
             Content::Blocks(blocks) if blocks.len() == 1 || blocks.iter().all(is_result) => {
@@ -167,14 +166,10 @@ impl<'m> Unsaid<'m> {
         let is_plain = source.as_ref().is_none_or(|source| {
             *source != UserSource::from("code") && UserSource::from(source.as_str()) == *source
         });
-        // A result says nothing about where it came from.
-        let unsaid_source = source
-            .clone()
-            .filter(|_| head.role() == CellRole::ToolResult);
         is_plain.then(|| {
             Body::User(User {
                 content: Content::Empty,
-                source: unsaid_source,
+                source: None,
                 is_koding_request: *is_koding_request,
                 koding_context: koding_context.clone(),
                 command_name: command_name.clone(),
