@@ -1,8 +1,8 @@
 //! Sessions of Claude Code, chat Markdown and files of the chat plugin, with a single feature each.
 
 use crate::marks::{
-    Case, Mark, apart, assistant, call, field, follows, picture, result, spelled, spelling, text,
-    thinking, user,
+    Case, Mark, apart, assistant, call, field, follows, picture, result, spelled, spelling, starts,
+    text, thinking, user,
 };
 
 /// A session of Claude Code: a prompt and its answer.
@@ -121,7 +121,10 @@ fn first_claude_code() -> Vec<Case> {
         prompt(
             "prompt of a program",
             "\"isMeta\":true",
-            vec![field(&["source", "isMeta"], "program").or("true").machine()],
+            vec![
+                spelling(&["source"]),
+                field(&["source", "isMeta"], "program").or("true").machine(),
+            ],
         ),
         inner(
             "model",
@@ -201,6 +204,7 @@ fn more_claude_code() -> Vec<Case> {
             side,
             vec![
                 user("SIDE17"),
+                starts("SIDE17"),
                 id("x17"),
                 field(&["agent_id"], "agent17")
                     .listed_as(&["side chain"])
@@ -210,7 +214,7 @@ fn more_claude_code() -> Vec<Case> {
         record(
             "title",
             "\"type\":\"custom-title\",\"customTitle\":\"TITLE17\"",
-            vec![text("title", "TITLE17").listed_as(&["state"])],
+            vec![text("title", "TITLE17").listed_as(&["state", "other_records"])],
         ),
     ]
 }
@@ -237,7 +241,8 @@ fn further_claude_code() -> Vec<Case> {
             "attachment",
             "\"parentUuid\":\"a17\",\"type\":\"attachment\",\"uuid\":\"t17\",\"attachment\":{\"type\":\"odd17\",\"content\":\"ATTACHED17\"}",
             vec![
-                text("attachment", "ATTACHED17").or_in("raw"),
+                text("attachment", "ATTACHED17"),
+                spelling(&["kind", "data"]),
                 id("t17")
                     .part_of("attachment")
                     .listed_as(&["other_records"]),
@@ -258,7 +263,11 @@ fn further_claude_code() -> Vec<Case> {
             "\"parentUuid\":\"a17\",\"type\":\"progress\",\"uuid\":\"p17\",\"toolUseID\":\"call17\",\
             \"data\":{\"type\":\"agent_progress\",\"agentId\":\"agent17\",\"prompt\":\"PROMPT17\",\"message\":{\"type\":\"user\",\
             \"uuid\":\"g17\",\"timestamp\":\"2026-11-15T20:17:17.120Z\",\"message\":{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"AGENT17\"}]}}}",
-            vec![user("AGENT17")],
+            vec![
+                user("AGENT17"),
+                // The name of the agent and the time.
+                spelling(&["agent_id", "created_at", "parent_id"]),
+            ],
         ),
         session(
             "torn line",
@@ -271,7 +280,7 @@ fn further_claude_code() -> Vec<Case> {
                 "{SESSION}{}",
                 "{\"parentUuid\":\"a17\",\"type\":\"user\",\"uuid\":\"e17\",\"sessionId\":\"s17\",\"message\":{\"role\":\"user\",\"content\":null}}\n"
             ),
-            vec![id("e17")],
+            vec![id("e17"), spelling(&["other_records"])],
         ),
     ]
 }

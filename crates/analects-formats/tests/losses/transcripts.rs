@@ -91,12 +91,8 @@ fn calling(name: &'static str, block: &str, content: &str, mut marks: Vec<Mark>)
     marks.extend(talk_marks());
     marks.push(id("r17"));
     marks.extend([call("tool17"), call("Paris17"), call_id()]);
-    marks.push(
-        field(&["stop_reason"], "tool_use")
-            .or_in("call")
-            .or("tool17")
-            .machine(),
-    );
+    // The call says it, too.
+    marks.push(spelling(&["stop_reason"]));
     case(name, format!("{talk}{record}"), marks)
 }
 
