@@ -3,6 +3,10 @@
 use analects_core::{Raw, RawMap, nearest};
 
 use crate::ToolError;
+use crate::output::shortened;
+
+/// The most characters of a name or a value that an error repeats.
+const LONGEST_SHOWN: usize = 40;
 
 /// One parameter of a tool.
 #[derive(Debug, Clone, Copy)]
@@ -62,7 +66,10 @@ pub(crate) fn schema(parameters: &[Parameter]) -> Raw {
     let mut schema = RawMap::new();
     schema.push("type", Raw::string("object"));
     schema.push("properties", properties.to_raw());
-    schema.push("required", Raw::array(&required));
+    // Some providers refuse an empty list.
+    if !required.is_empty() {
+        schema.push("required", Raw::array(&required));
+    }
     schema.to_raw()
 }
 
@@ -74,16 +81,23 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     /// Checks the arguments of a call. Every argument must be known and of the right type, and none may be missing, since
-    /// a model that misspells `from_line` would otherwise take the beginning of a file for its end.
+    /// a model that misspells `from_line` would otherwise take the beginning of a file for its end. None may be repeated,
+    /// since a person who reads the call could take either value for the one that counts.
     pub fn parse(arguments: &Raw, parameters: &[Parameter]) -> Result<Arguments, ToolError> {
         let values = arguments
             .as_object()
             .ok_or_else(|| ToolError::Arguments("the arguments have to be an object".into()))?;
+        let mut seen = Vec::new();
         for (key, value) in values.iter() {
             let key = key.as_string().unwrap_or_default();
             let parameter = parameters.iter().find(|parameter| parameter.name == key);
             let parameter = parameter.ok_or_else(|| unknown(&key, parameters))?;
             check(parameter, value)?;
+            if seen.contains(&parameter.name) {
+                let text = format!("{key} is given twice");
+                return Err(ToolError::Arguments(text));
+            }
+            seen.push(parameter.name);
         }
         for parameter in parameters {
             if parameter.is_required && values.get(parameter.name).is_none() {
@@ -128,7 +142,7 @@ fn check(parameter: &Parameter, value: &Raw) -> Result<(), ToolError> {
     if fits {
         return Ok(());
     }
-    let found: String = value.as_str().chars().take(40).collect();
+    let found = shortened(value.as_str(), LONGEST_SHOWN);
     let expected = parameter.kind.in_words();
     let text = format!("{}: expected {expected}, found {found}", parameter.name);
     Err(ToolError::Arguments(text))
@@ -136,6 +150,7 @@ fn check(parameter: &Parameter, value: &Raw) -> Result<(), ToolError> {
 
 /// The error for an argument that the tool does not have, with the names that it has.
 fn unknown(key: &str, parameters: &[Parameter]) -> ToolError {
+    let key = &*shortened(key, LONGEST_SHOWN);
     let names = || parameters.iter().map(|parameter| parameter.name);
     let text = match nearest(key, names()) {
         Some(near) => format!("there is no argument {key:?}; did you mean {near}?"),

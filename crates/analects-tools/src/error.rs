@@ -18,6 +18,12 @@ pub enum ToolError {
         /// The reason: lower case, no full stop.
         why: &'static str,
     },
+    /// The person does not allow the call.
+    #[error("the person does not allow this call")]
+    Denied,
+    /// The person stopped the call.
+    #[error("the person stopped this call")]
+    Stopped,
     /// The tool may never change this file.
     #[error("{path}: {why}, so tools never change it")]
     Protected {

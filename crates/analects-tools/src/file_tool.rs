@@ -121,8 +121,26 @@ impl FileTool {
         }
     }
 
+    /// Fails if a call cannot run whatever the files are: its arguments are wrong, its path leads out of the folder, it
+    /// would change a file that no tool changes, or the person does not allow it.
+    pub fn check(self, workspace: &Workspace, arguments: &Raw) -> Result<(), ToolError> {
+        let arguments = Arguments::parse(arguments, self.parameters())?;
+        let path = arguments.text("path");
+        let path = path.map(|path| workspace.path(&path)).transpose()?;
+        if workspace.is_denied(self, path.as_ref()) {
+            return Err(ToolError::Denied);
+        }
+        match path {
+            Some(path) if self.access() == Access::Writes => {
+                workspace.folder.check_protected(&path)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Runs a call.
     pub fn call(self, workspace: &mut Workspace, arguments: &Raw) -> Result<ToolOutput, ToolError> {
+        self.check(workspace, arguments)?;
         let arguments = Arguments::parse(arguments, self.parameters())?;
         match self {
             FileTool::ReadFile => read_file::call(workspace, &arguments),

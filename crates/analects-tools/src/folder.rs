@@ -10,10 +10,11 @@ use analects_context::FileFacts;
 use analects_store::content_hash;
 use jiff::Timestamp;
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, Stat, mkdirat, openat, renameat, statat, unlinkat,
+    AtFlags, Dir, FileType, Mode, OFlags, Stat, mkdirat, openat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 
+use crate::walk::{Entry, EntryKind};
 use crate::{FolderPath, ToolError};
 
 /// The largest file that is read, in bytes.
@@ -21,6 +22,14 @@ pub(crate) const LARGEST_FILE: u64 = 10 << 20;
 
 /// The name of folders that no tool changes, because a changed hook or setting in them runs commands later.
 const GIT: &str = ".git";
+
+/// Characters that some file systems ignore in names, so that a name with them can be another name for `.git`.
+const IGNORED_IN_NAMES: [std::ops::RangeInclusive<char>; 4] = [
+    '\u{200c}'..='\u{200f}',
+    '\u{202a}'..='\u{202e}',
+    '\u{206a}'..='\u{206f}',
+    '\u{feff}'..='\u{feff}',
+];
 
 /// An open folder.
 #[derive(Debug)]
@@ -35,8 +44,6 @@ pub struct Folder {
 struct ProtectedPath {
     /// The path in the folder. Everything below it is protected, too.
     path: FolderPath,
-    /// The device and inode of a file that exists, which has other names as well if it has hard links.
-    file: Option<(u64, u64)>,
     /// What it is, for the error.
     what: &'static str,
     /// Whether tools may not read it either.
@@ -86,27 +93,24 @@ impl Folder {
     }
 
     fn add_protected(&mut self, path: &Path, what: &'static str, is_hidden: bool) {
-        let Some(name) = path.file_name() else {
-            return;
-        };
-        // The file may not exist yet, but its folder does.
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        let Ok(folder) = folder.unwrap_or(Path::new(".")).canonicalize() else {
-            return;
-        };
-        let full = folder.join(name);
-        let Some(inside) = full.strip_prefix(&self.path).ok() else {
-            return;
-        };
-        if let Some(path) = FolderPath::from_relative(inside) {
-            self.protected.push(ProtectedPath {
-                path,
-                file: std::fs::metadata(&full).ok().map(|it| identity_of(&it)),
-                what,
-                is_hidden,
-            });
+        // The name itself, and the file that it leads to if it is a link.
+        let named = path.parent().zip(path.file_name());
+        let named = named.map(|(folder, name)| without_links(folder).join(name));
+        for full in named.into_iter().chain(path.canonicalize()) {
+            let inside = if self.path.starts_with(&full) {
+                // The whole folder is inside.
+                Some(FolderPath::default())
+            } else {
+                let inside = full.strip_prefix(&self.path).ok();
+                inside.and_then(FolderPath::from_relative)
+            };
+            if let Some(path) = inside {
+                self.protected.push(ProtectedPath {
+                    path,
+                    what,
+                    is_hidden,
+                });
+            }
         }
     }
 
@@ -122,6 +126,49 @@ impl Folder {
             it.path.names().all(|name| names.next() == Some(name))
         };
         self.protected.iter().find(is_inside)
+    }
+
+    /// The protected path that this file or folder is, whatever the name that led there: a hard link, or a name that the
+    /// file system takes for the same. Files are compared as they are now, since saving a file replaces it.
+    fn protection_of_file(&self, stat: &Stat) -> Option<&ProtectedPath> {
+        // Systems disagree about the types of both numbers.
+        let identity = (i128::from(stat.st_dev), i128::from(stat.st_ino));
+        let is_same = |it: &&ProtectedPath| {
+            let there = std::fs::metadata(self.path.join(it.path.as_str()));
+            there.is_ok_and(|there| identity_of(&there) == identity)
+        };
+        self.protected.iter().find(is_same)
+    }
+
+    /// The entries of a folder whose names are UTF-8, in order of their names.
+    pub(crate) fn entries(&self, path: &FolderPath) -> Result<Vec<Entry>, ToolError> {
+        let folder = self.open_folder(path)?;
+        let failed = |error: Errno| ToolError::io(path, error);
+        let mut entries = Vec::new();
+        for entry in Dir::read_from(&folder).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let Ok(name) = entry.file_name().to_str() else {
+                continue;
+            };
+            if name == "." || name == ".." {
+                continue;
+            }
+            let kind = match entry.file_type() {
+                // Some file systems do not say.
+                FileType::Unknown => statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)
+                    .map_or(FileType::Unknown, |stat| kind_of(&stat)),
+                kind => kind,
+            };
+            let kind = match kind {
+                FileType::RegularFile => EntryKind::File,
+                FileType::Directory => EntryKind::Folder,
+                _ => EntryKind::Other,
+            };
+            let name = name.to_string();
+            entries.push(Entry { name, kind });
+        }
+        entries.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(entries)
     }
 
     /// Reads a regular file of at most [`LARGEST_FILE`] bytes.
@@ -176,23 +223,15 @@ impl Folder {
         facts_of(&file, bytes).map_err(failed)
     }
 
-    /// Fails unless this is a folder that can be reached without links.
-    pub(crate) fn check_folder(&self, path: &FolderPath) -> Result<(), ToolError> {
-        self.open_folder(path).map(drop)
-    }
-
     /// Whether this is a regular file that can be reached without links.
-    pub(crate) fn is_file(&self, path: &FolderPath) -> bool {
+    pub fn is_file(&self, path: &FolderPath) -> bool {
         self.open_file(path).is_ok()
     }
 
     /// Opens a regular file for reading.
     fn open_file(&self, path: &FolderPath) -> Result<File, ToolError> {
         if self.is_hidden(path) {
-            return Err(ToolError::content(
-                path,
-                "belongs to Analects, so tools never read it",
-            ));
+            return Err(never_read(path));
         }
         let Some((folder, name)) = path.split() else {
             return Err(ToolError::content(path, "is a folder"));
@@ -204,29 +243,44 @@ impl Folder {
             .map_err(|error| refused_open(&folder, name, path, error))?;
         let stat = rustix::fs::fstat(&file).map_err(|error| ToolError::io(path, error))?;
         check_regular(path, &stat)?;
+        if self
+            .protection_of_file(&stat)
+            .is_some_and(|it| it.is_hidden)
+        {
+            return Err(never_read(path));
+        }
         Ok(file.into())
     }
 
     /// Opens a folder below this one.
     fn open_folder(&self, path: &FolderPath) -> Result<OwnedFd, ToolError> {
-        self.walk(path, |_, _| Ok(()))
+        let folder = self.walk(path, |_, _| Ok(()), |it| it.is_hidden);
+        folder.map_err(|error| match error {
+            ToolError::Protected { path, .. } => never_read(&path),
+            error => error,
+        })
     }
 
     /// Opens a folder below this one, and creates what is missing.
     fn open_or_create_folder(&self, path: &FolderPath) -> Result<OwnedFd, ToolError> {
-        self.walk(path, |folder, name| {
-            match mkdirat(folder, name, Mode::from_raw_mode(0o777)) {
-                Ok(()) | Err(Errno::EXIST) => Ok(()),
-                Err(error) => Err(error),
-            }
-        })
+        let create = |folder: &OwnedFd, name: &str| match mkdirat(
+            folder,
+            name,
+            Mode::from_raw_mode(0o777),
+        ) {
+            Ok(()) | Err(Errno::EXIST) => Ok(()),
+            Err(error) => Err(error),
+        };
+        self.walk(path, create, |_| true)
     }
 
-    /// Opens each folder on the way to `path` from the one before, after calling `prepare` with both.
+    /// Opens each folder on the way to `path` from the one before, after calling `prepare` with both. Fails at a protected
+    /// one that `is_closed`.
     fn walk(
         &self,
         path: &FolderPath,
         prepare: impl Fn(&OwnedFd, &str) -> Result<(), Errno>,
+        is_closed: impl Fn(&ProtectedPath) -> bool,
     ) -> Result<OwnedFd, ToolError> {
         let mut folder = openat(&self.handle, ".", FOLDER, Mode::empty())
             .map_err(|error| ToolError::io(path, error))?;
@@ -234,21 +288,21 @@ impl Folder {
             prepare(&folder, name).map_err(|error| ToolError::io(path, error))?;
             folder = openat(&folder, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())
                 .map_err(|error| refused_open(&folder, name, path, error))?;
+            let stat = rustix::fs::fstat(&folder).map_err(|error| ToolError::io(path, error))?;
+            if let Some(it) = self.protection_of_file(&stat).filter(|it| is_closed(it)) {
+                return Err(protected(path, it.what));
+            }
         }
         Ok(folder)
     }
 
     /// Fails for paths that no tool changes.
     pub(crate) fn check_protected(&self, path: &FolderPath) -> Result<(), ToolError> {
-        let protected = |why| ToolError::Protected {
-            path: path.clone(),
-            why,
-        };
-        if path.names().any(|name| name.eq_ignore_ascii_case(GIT)) {
-            return Err(protected("belongs to git"));
+        if path.names().any(is_git) {
+            return Err(protected(path, "belongs to git"));
         }
         match self.protection_of(path) {
-            Some(it) => Err(protected(it.what)),
+            Some(it) => Err(protected(path, it.what)),
             None => Ok(()),
         }
     }
@@ -267,16 +321,53 @@ impl Folder {
             Err(error) => return Err(ToolError::io(path, error)),
         };
         check_regular(path, &stat)?;
-        let identity = (stat.st_dev as u64, stat.st_ino as u64);
-        let same = self.protected.iter().find(|it| it.file == Some(identity));
-        if let Some(protected) = same {
-            return Err(ToolError::Protected {
-                path: path.clone(),
-                why: protected.what,
-            });
+        if let Some(it) = self.protection_of_file(&stat) {
+            return Err(protected(path, it.what));
+        }
+        if stat.st_mode & 0o222 == 0 {
+            return Err(ToolError::content(path, "is read-only"));
         }
         Ok(Some(stat))
     }
+}
+
+/// Whether a file system may take this name for `.git`.
+fn is_git(name: &str) -> bool {
+    let is_seen = |c: &char| !IGNORED_IN_NAMES.iter().any(|range| range.contains(c));
+    let name: String = name.chars().filter(is_seen).collect();
+    name.eq_ignore_ascii_case(GIT)
+}
+
+/// The path without links. The part that does not exist yet stays as it is.
+fn without_links(path: &Path) -> PathBuf {
+    // A bare name has the empty path for its folder.
+    let path = if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    };
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let exists = path
+        .ancestors()
+        .find_map(|above| Some((above, above.canonicalize().ok()?)));
+    match exists {
+        Some((above, real)) => {
+            let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
+            real.join(rest)
+        }
+        None => path,
+    }
+}
+
+fn protected(path: &FolderPath, why: &'static str) -> ToolError {
+    ToolError::Protected {
+        path: path.clone(),
+        why,
+    }
+}
+
+fn never_read(path: &FolderPath) -> ToolError {
+    ToolError::content(path, "belongs to Analects, so tools never read it")
 }
 
 /// How folders are opened.
@@ -295,7 +386,7 @@ fn create_temporary(folder: &OwnedFd, old: Option<&Stat>) -> io::Result<(String,
         match openat(folder, &*name, flags, Mode::from_raw_mode(mode)) {
             Ok(file) => {
                 if let Some(old) = old {
-                    rustix::fs::fchmod(&file, Mode::from_raw_mode(old.st_mode))?;
+                    rustix::fs::fchmod(&file, Mode::from_raw_mode(old.st_mode & 0o777))?;
                 }
                 return Ok((name, file.into()));
             }
@@ -337,9 +428,10 @@ fn kind_of(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-fn identity_of(metadata: &std::fs::Metadata) -> (u64, u64) {
+/// The device and the inode, which all names of a file share.
+fn identity_of(metadata: &std::fs::Metadata) -> (i128, i128) {
     use std::os::unix::fs::MetadataExt;
-    (metadata.dev(), metadata.ino())
+    (metadata.dev().into(), metadata.ino().into())
 }
 
 /// The facts of an open file with this content.

@@ -3,8 +3,9 @@
 use regex::{Regex, RegexBuilder};
 
 use crate::arguments::{Arguments, Parameter, ParameterKind};
-use crate::walk::files_below;
-use crate::{FolderPath, ToolError, ToolOutput, Workspace};
+use crate::output::{Lines, shortened};
+use crate::walk::{LeftOut, files_below};
+use crate::{FileTool, FolderPath, ToolError, ToolOutput, Workspace};
 
 pub(crate) const DESCRIPTION: &str = "Searches the text files of the folder for a regular expression and returns \
     matching lines as path:line: text, at most 200. Leaves out hidden files and what .gitignore excludes.";
@@ -45,9 +46,12 @@ const MOST_CHARACTERS: usize = 300;
 /// The largest compiled expression, in bytes. A larger one would only waste memory.
 const LARGEST_PATTERN: usize = 1 << 20;
 
+/// The most characters of the error in an expression, which repeats the expression.
+const LONGEST_ERROR: usize = 500;
+
 /// What a search has found so far.
 struct Matches {
-    lines: Vec<String>,
+    lines: Lines,
     files: usize,
     /// Files that could not be searched because they are too large or cannot be read.
     skipped: usize,
@@ -63,24 +67,23 @@ pub(crate) fn call(
     )?;
     let start = workspace.path(&arguments.text("path").unwrap_or_default())?;
     let mut found = Matches {
-        lines: Vec::new(),
+        lines: Lines::new(MOST_MATCHES),
         files: 0,
         skipped: 0,
     };
+    let mut left_out = LeftOut::default();
     if workspace.folder.is_file(&start) {
         found.search(workspace, &start, &pattern);
     } else {
-        files_below(
-            workspace,
-            &start,
-            arguments.text("files").as_deref(),
-            |path| {
-                found.search(workspace, &path, &pattern);
-                found.lines.len() <= MOST_MATCHES
-            },
-        )?;
+        let files = arguments.text("files");
+        let tool = FileTool::Grep;
+        left_out = files_below(workspace, tool, &start, files.as_deref(), |path| {
+            found.search(workspace, &path, &pattern);
+            !found.lines.is_cut()
+        })?;
     }
-    Ok(found.into_output())
+    workspace.check_stopped()?;
+    Ok(found.into_output(&left_out))
 }
 
 /// Compiles the expression. The library matches in linear time, whatever a model writes.
@@ -89,7 +92,10 @@ fn compile(pattern: &str, ignore_case: bool) -> Result<Regex, ToolError> {
         .case_insensitive(ignore_case)
         .size_limit(LARGEST_PATTERN)
         .build()
-        .map_err(|error| ToolError::Arguments(format!("pattern: {error}")))
+        .map_err(|error| {
+            let why = shortened(&error.to_string(), LONGEST_ERROR);
+            ToolError::Arguments(format!("pattern: {why}"))
+        })
 }
 
 impl Matches {
@@ -102,56 +108,61 @@ impl Matches {
         let Ok(text) = String::from_utf8(bytes) else {
             return;
         };
-        let before = self.lines.len();
+        let before = self.lines.count();
         for (at, line) in text.lines().enumerate() {
-            if self.lines.len() > MOST_MATCHES {
-                break;
-            }
-            if pattern.is_match(line) {
+            if let Some(found) = pattern.find(line) {
                 let number = at + 1;
-                self.lines
-                    .push(format!("{path}:{number}: {}", shortened(line)));
+                let path = path.in_list();
+                let part = around(line, found.start());
+                if !self.lines.push(format!("{path}:{number}: {part}")) {
+                    break;
+                }
             }
         }
-        if self.lines.len() > before {
+        if self.lines.count() > before {
             self.files += 1;
         }
     }
 
-    fn into_output(mut self) -> ToolOutput {
-        let is_cut = self.lines.len() > MOST_MATCHES;
-        self.lines.truncate(MOST_MATCHES);
-        let count = self.lines.len();
+    fn into_output(self, left_out: &LeftOut) -> ToolOutput {
+        let count = self.lines.count();
         let files = if self.files == 1 { "file" } else { "files" };
         let lines = if count == 1 { "line" } else { "lines" };
         let summary = format!("{count} {lines} in {} {files}", self.files);
+        let mut notes = Vec::new();
         if count == 0 {
-            self.lines.push("[no matches]".to_string());
+            notes.push("[no matches]".to_string());
         }
-        if is_cut {
-            self.lines.push(format!(
-                "[only the first {MOST_MATCHES} matches; search a smaller part]"
+        if self.lines.is_cut() {
+            notes.push(format!(
+                "[only the first {count} matches; search a smaller part]"
             ));
         }
         if self.skipped > 0 {
-            self.lines.push(format!(
+            notes.push(format!(
                 "[{} files not searched: too large, or not readable]",
                 self.skipped
             ));
         }
+        notes.extend(left_out.notes());
         ToolOutput {
-            text: self.lines.join("\n"),
+            text: self.lines.with_notes(notes),
             summary,
         }
     }
 }
 
-/// The beginning of a long line.
-fn shortened(line: &str) -> String {
-    let mut characters = line.chars();
-    let mut start: String = characters.by_ref().take(MOST_CHARACTERS).collect();
-    if characters.next().is_some() {
-        start.push('…');
+/// The part of a long line around the byte `at`.
+fn around(line: &str, at: usize) -> String {
+    let before = line[..at].chars().count();
+    if before < MOST_CHARACTERS / 2 {
+        return shortened(line, MOST_CHARACTERS);
     }
-    start
+    let skipped = before - MOST_CHARACTERS / 4;
+    let rest: String = line
+        .chars()
+        .skip(skipped)
+        .take(MOST_CHARACTERS + 1)
+        .collect();
+    format!("…{}", shortened(&rest, MOST_CHARACTERS))
 }

@@ -36,6 +36,7 @@
 //! - Links are never followed, even if they stay in the folder: name the file that a link leads to.
 //! - A name that is not UTF-8 cannot be given or listed.
 //! - Files over 10 MiB are not read; a search skips them and says how many.
+//! - A result has at most 50 KB. The rest of a longer line cannot be read, only searched.
 //! - A file that is changed gets a new inode, so other hard links keep the old content.
 
 #![cfg(unix)]
@@ -46,6 +47,7 @@ mod file_tool;
 mod folder;
 mod grep;
 mod list_files;
+mod output;
 mod path;
 mod read_file;
 mod rule;

@@ -1,8 +1,9 @@
 //! `list_files`: the files of a folder, by a pattern.
 
 use crate::arguments::{Arguments, Parameter, ParameterKind};
+use crate::output::Lines;
 use crate::walk::files_below;
-use crate::{ToolError, ToolOutput, Workspace};
+use crate::{FileTool, ToolError, ToolOutput, Workspace};
 
 pub(crate) const DESCRIPTION: &str = "Lists the files of the folder and of all folders below it, one path a line, at \
     most 1,000. Leaves out hidden files and what .gitignore excludes.";
@@ -31,28 +32,28 @@ pub(crate) fn call(
 ) -> Result<ToolOutput, ToolError> {
     let start = workspace.path(&arguments.text("path").unwrap_or_default())?;
     let pattern = arguments.text("pattern");
-    let mut files = Vec::new();
-    files_below(workspace, &start, pattern.as_deref(), |path| {
-        files.push(path.to_string());
-        files.len() <= MOST_FILES
+    let mut files = Lines::new(MOST_FILES);
+    let tool = FileTool::ListFiles;
+    let left_out = files_below(workspace, tool, &start, pattern.as_deref(), |path| {
+        files.push(path.in_list())
     })?;
-    let is_cut = files.len() > MOST_FILES;
-    files.truncate(MOST_FILES);
-    let summary = match files.len() {
+    workspace.check_stopped()?;
+    let summary = match files.count() {
         1 => "1 file".to_string(),
-        count if is_cut => format!("the first {count} files"),
+        count if files.is_cut() => format!("the first {count} files"),
         count => format!("{count} files"),
     };
-    if files.is_empty() {
-        files.push("[no files]".to_string());
+    let mut notes = Vec::new();
+    if files.count() == 0 {
+        notes.push("[no files]".to_string());
     }
-    if is_cut {
-        files.push(format!(
-            "[only the first {MOST_FILES} files; use a pattern]"
-        ));
+    if files.is_cut() {
+        let count = files.count();
+        notes.push(format!("[only the first {count} files; use a pattern]"));
     }
+    notes.extend(left_out.notes());
     Ok(ToolOutput {
-        text: files.join("\n"),
+        text: files.with_notes(notes),
         summary,
     })
 }

@@ -4,6 +4,13 @@ use std::fmt;
 use std::path::{Component, Path};
 
 use crate::ToolError;
+use crate::output::shortened;
+
+/// The longest path that systems take, in bytes.
+const LONGEST: usize = 4_096;
+
+/// The most characters of a path that an error repeats.
+const LONGEST_SHOWN: usize = 300;
 
 /// The path of a file below a folder: relative, with `/` between its names, and without `.` and `..`. The folder itself
 /// is the empty path, which is shown as `.`.
@@ -27,11 +34,14 @@ impl FolderPath {
     /// Parses a path that a model wrote. It may be absolute if it leads into the folder `root`.
     pub fn parse(text: &str, root: &Path) -> Result<FolderPath, ToolError> {
         let refused = |why| ToolError::Path {
-            path: text.to_string(),
+            path: shortened(text, LONGEST_SHOWN),
             why,
         };
         if text.contains('\0') {
             return Err(refused("has a NUL character"));
+        }
+        if text.len() > LONGEST {
+            return Err(refused("is too long"));
         }
         let path = Path::new(text);
         let relative = if path.is_absolute() {
@@ -57,6 +67,30 @@ impl FolderPath {
     pub(crate) fn from_relative(path: &Path) -> Option<FolderPath> {
         let names: Option<Vec<&str>> = path.iter().map(|name| name.to_str()).collect();
         Some(FolderPath(names?.join("/")))
+    }
+
+    /// The path of a file or folder in this folder.
+    pub(crate) fn child(&self, name: &str) -> FolderPath {
+        if self.0.is_empty() {
+            FolderPath(name.to_string())
+        } else {
+            FolderPath(format!("{}/{name}", self.0))
+        }
+    }
+
+    /// This path and the folders that it is in, from the outside in.
+    pub(crate) fn prefixes(&self) -> impl Iterator<Item = &str> {
+        let ends = self.0.match_indices('/').map(|(at, _)| at);
+        ends.chain([self.0.len()]).map(|end| &self.0[..end])
+    }
+
+    /// The path for a line of a list. A name with a line end is quoted, so that it cannot pass for two.
+    pub(crate) fn in_list(&self) -> String {
+        if self.0.contains(char::is_control) {
+            format!("{:?}", self.0)
+        } else {
+            self.0.clone()
+        }
     }
 
     /// The names of the folders on the way and of the file, from the outside in.

@@ -1,6 +1,7 @@
 //! `read_file`: a part of a text file.
 
 use crate::arguments::{Arguments, Parameter, ParameterKind};
+use crate::output::MOST_BYTES;
 use crate::{ToolError, ToolOutput, Workspace};
 
 pub(crate) const DESCRIPTION: &str = "Reads a text file of the folder and returns its content unchanged. Returns at \
@@ -30,9 +31,6 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
 /// The most lines that a call returns.
 const MOST_LINES: usize = 2_000;
 
-/// The most bytes that a call returns, except that it always returns one line.
-const MOST_BYTES: usize = 50_000;
-
 pub(crate) fn call(
     workspace: &mut Workspace,
     arguments: &Arguments,
@@ -51,6 +49,14 @@ pub(crate) fn call(
         return Err(ToolError::content(&path, why));
     }
     let mut output = excerpt.text.to_string();
+    if output.len() > MOST_BYTES {
+        let size = output.len();
+        output.truncate(output.floor_char_boundary(MOST_BYTES));
+        let shown = output.len();
+        output.push_str(&format!(
+            "\n[only the first {shown} of the {size} bytes of line {first}; use grep for the rest]"
+        ));
+    }
     let next = first + excerpt.lines;
     if next <= excerpt.total {
         if !output.ends_with('\n') {
@@ -87,7 +93,7 @@ struct Excerpt<'t> {
 }
 
 impl<'t> Excerpt<'t> {
-    /// At most `wanted` lines from the line `first`, counted from 1. A line longer than [`MOST_BYTES`] comes alone.
+    /// At most `wanted` lines from the line `first`, counted from 1. A line longer than [`MOST_BYTES`] comes alone, and whole.
     fn of(text: &'t str, first: usize, wanted: usize) -> Excerpt<'t> {
         let mut start = 0;
         let mut end = 0;

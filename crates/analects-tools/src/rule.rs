@@ -26,7 +26,30 @@ pub struct Rule {
     /// `None` for all tools.
     tool: Option<FileTool>,
     /// `None` for all paths.
-    paths: Option<GlobMatcher>,
+    paths: Option<Paths>,
+}
+
+/// A pattern in which only `**` goes through folders.
+#[derive(Debug, Clone)]
+struct Paths {
+    exact: GlobMatcher,
+    /// The same for a file system that does not tell `a` from `A`.
+    any_case: GlobMatcher,
+}
+
+impl Paths {
+    fn parse(pattern: &str) -> Result<Paths, String> {
+        let matcher = |any_case: bool| {
+            let mut glob = GlobBuilder::new(pattern);
+            let glob = glob.literal_separator(true).case_insensitive(any_case);
+            let glob = glob.build().map_err(|error| error.to_string())?;
+            Ok::<_, String>(glob.compile_matcher())
+        };
+        Ok(Paths {
+            exact: matcher(false)?,
+            any_case: matcher(true)?,
+        })
+    }
 }
 
 impl Rule {
@@ -35,7 +58,23 @@ impl Rule {
         let fits_tool = self.tool.is_none_or(|of| of == tool);
         let fits_path = match (&self.paths, path) {
             (None, _) => true,
-            (Some(paths), Some(path)) => paths.is_match(path.as_str()),
+            (Some(paths), Some(path)) => paths.exact.is_match(path.as_str()),
+            (Some(_), None) => false,
+        };
+        fits_tool && fits_path
+    }
+
+    /// Whether the rule, as one that denies, covers a call. It covers more than it would allow: what is below a folder
+    /// that it names, names in other case, and, if `read_file` is denied, every tool that shows what is in files.
+    pub fn denies(&self, tool: FileTool, path: Option<&FolderPath>) -> bool {
+        let fits_tool = match self.tool {
+            None => true,
+            Some(FileTool::ReadFile) => tool != FileTool::WriteFile,
+            Some(denied) => denied == tool,
+        };
+        let fits_path = match (&self.paths, path) {
+            (None, _) => true,
+            (Some(paths), Some(path)) => path.prefixes().any(|it| paths.any_case.is_match(it)),
             (Some(_), None) => false,
         };
         fits_tool && fits_path
@@ -58,7 +97,7 @@ impl std::str::FromStr for Rule {
             "*" => None,
             name => Some(FileTool::by_name(name).ok_or_else(|| no_such_tool(name))?),
         };
-        let paths = pattern.map(glob).transpose()?;
+        let paths = pattern.map(Paths::parse).transpose()?;
         Ok(Rule { tool, paths })
     }
 }
@@ -73,10 +112,4 @@ pub(crate) fn no_such_tool(name: &str) -> String {
             names.join(", ")
         ),
     }
-}
-
-/// A pattern in which only `**` goes through folders.
-fn glob(pattern: &str) -> Result<GlobMatcher, String> {
-    let glob = GlobBuilder::new(pattern).literal_separator(true).build();
-    Ok(glob.map_err(|error| error.to_string())?.compile_matcher())
 }

@@ -3,7 +3,7 @@
 use analects_context::{FileFacts, FileFreshness, Freshness};
 use jiff::Timestamp;
 
-use crate::{Folder, FolderPath, ToolError};
+use crate::{FileTool, Folder, FolderPath, Rule, ToolError};
 
 /// What the tools of one conversation work on.
 #[derive(Debug)]
@@ -14,6 +14,10 @@ pub struct Workspace {
     pub files: FileFreshness,
     /// The time of the call, for what `files` records.
     pub now: Timestamp,
+    /// What the person does not allow, whatever else is allowed.
+    pub denied: Vec<Rule>,
+    /// Whether the person has stopped the call. A search looks at it before each file.
+    pub is_stopped: fn() -> bool,
 }
 
 impl Workspace {
@@ -23,12 +27,27 @@ impl Workspace {
             folder,
             files: FileFreshness::default(),
             now: Timestamp::UNIX_EPOCH,
+            denied: Vec::new(),
+            is_stopped: || false,
         }
     }
 
     /// Parses the path of a call.
     pub(crate) fn path(&self, text: &str) -> Result<FolderPath, ToolError> {
         FolderPath::parse(text, self.folder.path())
+    }
+
+    /// Fails if the person has stopped the call.
+    pub(crate) fn check_stopped(&self) -> Result<(), ToolError> {
+        if (self.is_stopped)() {
+            return Err(ToolError::Stopped);
+        }
+        Ok(())
+    }
+
+    /// Whether a rule denies this call. A call without a path is only denied by a rule without one.
+    pub(crate) fn is_denied(&self, tool: FileTool, path: Option<&FolderPath>) -> bool {
+        self.denied.iter().any(|rule| rule.denies(tool, path))
     }
 
     /// Reads a file, and records that the model has seen it.

@@ -74,7 +74,7 @@ fn a_file_is_read_in_parts() {
     assert_eq!(some, "line 4999\nline 5000\n");
     let past = place.error(ReadFile, json!({"path": "long.txt", "from_line": 5001}));
     assert_eq!(past, "long.txt: has only 5000 lines");
-    // One line over the limit still comes, and the next call goes on behind it.
+    // The beginning of a line over the limit still comes, and the next call goes on behind it.
     place.write("wide.txt", &format!("{}\nend", "x".repeat(60_000)));
     let wide = place.text(ReadFile, json!({"path": "wide.txt"}));
     assert!(
@@ -303,7 +303,9 @@ fn the_schema_and_the_check_agree() {
         assert_eq!(FileTool::by_name(&spec.name), Some(tool));
         let schema: serde_json::Value = serde_json::from_str(spec.input_schema.as_str()).unwrap();
         let known = schema["properties"].as_object().unwrap();
-        for name in schema["required"].as_array().unwrap() {
+        // Some providers refuse an empty list.
+        assert_ne!(schema["required"], json!([]));
+        for name in schema["required"].as_array().into_iter().flatten() {
             assert!(known.contains_key(name.as_str().unwrap()), "{schema}");
         }
         assert!(

@@ -18,11 +18,20 @@ use jiff::Timestamp;
 
 use crate::environment::Environment;
 use crate::failure::{Failure, io_error_text};
-use crate::ui;
+use crate::{interrupt, ui};
 use consent::{Consent, Verdict};
 
 /// The most characters of an argument in the line of a call.
 const LONGEST_ARGUMENT: usize = 60;
+
+/// The most characters of the line of a call, and of why it failed.
+const LONGEST_LINE: usize = 300;
+
+/// The most characters of an error for the model, which may repeat what the model wrote.
+const LONGEST_ERROR: usize = 2_000;
+
+/// The most calls of one answer that run.
+const MOST_CALLS: usize = 100;
 
 /// Options that switch tools on.
 #[derive(Debug, Default, Clone, clap::Args)]
@@ -81,10 +90,13 @@ impl ToolArgs {
             Failure::input(format!("{}: {why}", root.display()))
         })?;
         protect_own_files(&mut folder, file, environment);
+        let mut workspace = Workspace::new(folder);
+        workspace.denied = self.deny.clone();
+        workspace.is_stopped = interrupt::is_interrupted;
         Ok(Some(Arc::new(ConversationTools {
             tools,
-            workspace: Mutex::new(Workspace::new(folder)),
-            consent: Mutex::new(Consent::new(self.allow.clone(), self.deny.clone())),
+            workspace: Mutex::new(workspace),
+            consent: Mutex::new(Consent::new(self.allow.clone())),
         })))
     }
 
@@ -133,7 +145,7 @@ pub fn protect_own_files(folder: &mut Folder, file: Option<&Path>, environment: 
         folder.protect(Path::new(&files), "belongs to this conversation");
     }
     let places = &environment.places;
-    for own in [&places.data, &places.state] {
+    for own in [&places.data, &places.state, &environment.config] {
         folder.hide(own, "belongs to Analects");
     }
 }
@@ -154,13 +166,20 @@ impl ToolRunner for ConversationTools {
     fn run(&self, calls: &[&ToolUse]) -> Vec<CallResult> {
         let mut workspace = locked(&self.workspace);
         let mut consent = locked(&self.consent);
-        let wanted: Vec<WantedCall<'_>> = calls.iter().map(|call| self.wanted(call)).collect();
+        let (running, rest) = calls.split_at(calls.len().min(MOST_CALLS));
+        let wanted: Vec<WantedCall<'_>> = running.iter().map(|call| self.wanted(call)).collect();
         let verdicts = consent.decide(&wanted, &workspace);
-        wanted
+        let mut results: Vec<CallResult> = wanted
             .iter()
             .zip(verdicts)
             .map(|(call, verdict)| run_one(call, verdict, &mut workspace))
-            .collect()
+            .collect();
+        if !rest.is_empty() {
+            let why = format!("not run: only the first {MOST_CALLS} calls of an answer run");
+            ui::remark(&format!("✗ {} more calls {why}", rest.len()));
+            results.extend(rest.iter().map(|_| CallResult::failed(why.as_str())));
+        }
+        results
     }
 }
 
@@ -201,16 +220,17 @@ impl WantedCall<'_> {
         };
         for (key, value) in arguments.iter() {
             let key = key.as_string().unwrap_or_default();
-            line.push_str(&format!(" {key}={}", shortened(value.as_str())));
+            let value = shortened(value.as_str(), LONGEST_ARGUMENT);
+            line.push_str(&format!(" {key}={value}"));
         }
-        line
+        shortened(&line, LONGEST_LINE)
     }
 }
 
-/// The beginning of a long value.
-fn shortened(value: &str) -> String {
+/// The beginning of a long text.
+fn shortened(value: &str, most: usize) -> String {
     let mut characters = value.chars();
-    let mut start: String = characters.by_ref().take(LONGEST_ARGUMENT).collect();
+    let mut start: String = characters.by_ref().take(most).collect();
     if characters.next().is_some() {
         start.push('…');
     }
@@ -224,6 +244,9 @@ fn run_one(call: &WantedCall<'_>, verdict: Verdict, workspace: &mut Workspace) -
     let result = match (&call.tool, verdict) {
         (Err(unknown), _) => Err(unknown.clone()),
         (Ok(_), Verdict::Denied(why)) => Err(why),
+        (Ok(_), Verdict::Runs) if interrupt::is_interrupted() => {
+            Err("the person stopped the turn".to_string())
+        }
         (Ok(tool), Verdict::Runs) => {
             let done = tool.call(workspace, call.arguments);
             done.map_err(|error| error.to_string())
@@ -238,8 +261,8 @@ fn run_one(call: &WantedCall<'_>, verdict: Verdict, workspace: &mut Workspace) -
             }
         }
         Err(why) => {
-            ui::remark(&format!("✗ {why}"));
-            CallResult::failed(why)
+            ui::remark(&format!("✗ {}", shortened(&why, LONGEST_LINE)));
+            CallResult::failed(shortened(&why, LONGEST_ERROR))
         }
     }
 }

@@ -113,6 +113,28 @@ pub fn remark(text: &str) {
     say_wrapped(&escape_line(text));
 }
 
+/// Prints a line of a text exactly: it is broken at the width of the terminal, and further lines have a mark in front, so
+/// that a long line cannot pass for several.
+pub fn show_text(indent: &str, line: &str) {
+    let line = escape_line(line).replace('\t', "    ");
+    if !io::stderr().is_terminal() {
+        return say(&format!("{indent}{line}"));
+    }
+    let width = stderr_width().saturating_sub(indent.len() + 2).max(8);
+    let mut rest = &*line;
+    let mut mark = "";
+    loop {
+        let count = text::count_fitting(rest.chars(), width);
+        let end = rest.char_indices().nth(count).map_or(rest.len(), |it| it.0);
+        say(&format!("{indent}{mark}{}", &rest[..end]));
+        rest = &rest[end..];
+        if rest.is_empty() {
+            return;
+        }
+        mark = "↪ ";
+    }
+}
+
 /// Prints your own text again, each line with a `>` in front.
 /// Used when a prompt could not be sent, so that you can copy it.
 pub fn quote(text: &str) {

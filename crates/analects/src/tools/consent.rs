@@ -17,7 +17,6 @@ pub enum Verdict {
 #[derive(Debug)]
 pub struct Consent {
     allow: Vec<Rule>,
-    deny: Vec<Rule>,
     /// The tools that you allowed for good when you were asked.
     always: Vec<FileTool>,
 }
@@ -32,10 +31,9 @@ pub struct OpenCall<'c> {
 
 impl Consent {
     /// Starts with the rules of the command line.
-    pub fn new(allow: Vec<Rule>, deny: Vec<Rule>) -> Consent {
+    pub fn new(allow: Vec<Rule>) -> Consent {
         Consent {
             allow,
-            deny,
             always: Vec::new(),
         }
     }
@@ -62,19 +60,19 @@ impl Consent {
         verdicts
     }
 
-    /// What the rules say; `None` if they say nothing. A rule that denies wins.
+    /// What needs no question: a call that cannot run anyway or that a rule denies, and one that a rule allows. `None` if
+    /// you have to decide.
     fn by_rule(
         &self,
         tool: FileTool,
         call: &WantedCall<'_>,
         workspace: &Workspace,
     ) -> Option<Verdict> {
+        if let Err(error) = tool.check(workspace, call.arguments) {
+            return Some(Verdict::Denied(error.to_string()));
+        }
         let path = tool.path_of(workspace, call.arguments);
         let fits = |rule: &Rule| rule.fits(tool, path.as_ref());
-        if self.deny.iter().any(fits) {
-            let why = "the person does not allow this call".to_string();
-            return Some(Verdict::Denied(why));
-        }
         let is_allowed = tool.access() == Access::Reads
             || self.always.contains(&tool)
             || self.allow.iter().any(fits);

@@ -41,7 +41,7 @@ pub fn ask(calls: &[OpenCall<'_>], workspace: &Workspace) -> Reply {
             if is_unclear {
                 ui::remark("please answer with one of the letters");
             }
-            show(calls, limit);
+            show(calls, limit, workspace);
         };
         let line = match ui::keys::read_answer_to(ask, interrupt::is_interrupted) {
             Ok(Some(line)) => line,
@@ -74,19 +74,20 @@ fn question_for(calls: &[OpenCall<'_>], is_cut: bool) -> String {
 
 /// The names of the tools, each once.
 fn names_of(calls: &[OpenCall<'_>]) -> String {
-    let mut names: Vec<&str> = calls.iter().map(|call| call.tool.name()).collect();
-    names.dedup();
+    let tools = FileTool::ALL.into_iter();
+    let asked = tools.filter(|tool| calls.iter().any(|call| call.tool == *tool));
+    let names: Vec<&str> = asked.map(FileTool::name).collect();
     names.join(" and ")
 }
 
 /// Shows the calls with up to this many lines each, and the question.
-fn show(calls: &[OpenCall<'_>], limit: usize) {
+fn show(calls: &[OpenCall<'_>], limit: usize, workspace: &Workspace) {
     let mut is_cut = false;
     for (number, call) in (1..).zip(calls) {
         let lines = lines_of(call);
-        ui::remark(&format!("  {number}  {}", title_of(call)));
+        ui::remark(&format!("  {number}  {}", title_of(call, workspace)));
         for line in lines.iter().take(limit) {
-            ui::remark(&format!("     {line}"));
+            ui::show_text("     ", &with_end_shown(line));
         }
         if lines.len() > limit {
             is_cut = true;
@@ -97,14 +98,28 @@ fn show(calls: &[OpenCall<'_>], limit: usize) {
     ui::prompt(&question_for(calls, is_cut));
 }
 
-/// The tool and the file.
-fn title_of(call: &OpenCall<'_>) -> String {
-    let arguments = call.call.arguments.as_object();
-    let path = arguments.and_then(|arguments| arguments.string("path"));
-    match path {
-        Some(path) => format!("{} {path}", call.tool.name()),
-        None => call.call.in_one_line(),
+/// The tool and the file, and whether there is one already.
+fn title_of(call: &OpenCall<'_>, workspace: &Workspace) -> String {
+    let Some(path) = call.tool.path_of(workspace, call.call.arguments) else {
+        return call.call.in_one_line();
+    };
+    let title = format!("{} {path}", call.tool.name());
+    let is_replaced = call.tool == FileTool::WriteFile && workspace.folder.is_file(&path);
+    if is_replaced {
+        format!("{title} (replaces the whole file)")
+    } else {
+        title
     }
+}
+
+/// The line with marks for the blanks at its end, which nobody would see.
+fn with_end_shown(line: &str) -> String {
+    // The mark of the line is no blank of the text.
+    let (mark, text) = line.split_at(line.len().min(2));
+    let shown = text.trim_end_matches([' ', '\t']);
+    let blanks = text[shown.len()..].chars();
+    let marks: String = blanks.map(|c| if c == ' ' { '␠' } else { '␉' }).collect();
+    format!("{mark}{shown}{marks}")
 }
 
 /// What the call would write: the new text with `+`, and the text that it takes away with `-`.
@@ -139,9 +154,11 @@ impl Answer {
     fn of(line: &str, count: usize) -> Answer {
         let line = line.trim();
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        // A yes that goes on, as in `y but not 2`, is no clear one.
+        let is_whole = rest.trim().is_empty();
         match word.to_lowercase().as_str() {
-            "y" | "yes" => Answer::Reply(Reply::Yes),
-            "a" | "always" => Answer::Reply(Reply::Always),
+            "y" | "yes" if is_whole => Answer::Reply(Reply::Yes),
+            "a" | "always" if is_whole => Answer::Reply(Reply::Always),
             "v" | "view" => Answer::ShowAll,
             "" | "n" | "no" => Answer::Reply(Reply::No(rest.trim().to_string())),
             _ => match numbers_in(line, count) {
@@ -155,13 +172,14 @@ impl Answer {
 /// The numbers in a list such as `1,3`; `None` if a part of it is no number from 1 to `count`.
 fn numbers_in(line: &str, count: usize) -> Option<Vec<usize>> {
     let parts = line.split([',', ' ']).filter(|part| !part.is_empty());
-    parts
+    let numbers: Option<Vec<usize>> = parts
         .map(|part| {
             part.parse()
                 .ok()
                 .filter(|number| (1..=count).contains(number))
         })
-        .collect()
+        .collect();
+    numbers.filter(|numbers| !numbers.is_empty())
 }
 
 #[cfg(test)]
@@ -184,7 +202,18 @@ mod tests {
             assert_eq!(reply(no), Reply::No(String::new()));
         }
         assert_eq!(reply("n use a list"), Reply::No("use a list".into()));
-        for unclear in ["yy", "sure", "0", "4", "1,x", "1-3", "<U+001B>"] {
+        for unclear in [
+            "yy",
+            "sure",
+            "y but not 2",
+            "a 1",
+            ",",
+            "0",
+            "4",
+            "1,x",
+            "1-3",
+            "<U+001B>",
+        ] {
             assert_eq!(Answer::of(unclear, 3), Answer::Unclear, "{unclear}");
         }
         assert_eq!(Answer::of("v", 3), Answer::ShowAll);

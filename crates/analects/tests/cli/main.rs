@@ -100,5 +100,6 @@ mod stdin;
 mod terminal_output;
 mod tools;
 mod tools_by_provider;
+mod tools_hostile;
 mod unseen_cells;
 mod wrong_uses;
