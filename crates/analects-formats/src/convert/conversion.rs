@@ -131,7 +131,7 @@ pub struct Conversion {
     pub errors: usize,
     /// The problems so far.
     found_problems: ProblemList,
-    /// What the written file cannot represent, up to a limit.
+    /// What the written file cannot represent, up to a limit. Take them after each call to get all of them.
     pub losses: Vec<Loss>,
     /// How many losses are beyond the limit.
     pub more_losses: usize,
@@ -206,7 +206,6 @@ impl Conversion {
             self.errors += usize::from(problem.severity == Severity::Error);
             self.found_problems.add(problem);
         }
-        self.add_losses(read.losses);
         self.left_out += read.left_out;
         self.messages += read.messages.len() as u64;
         let mut written = WriteOutput::default();

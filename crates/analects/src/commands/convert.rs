@@ -7,10 +7,12 @@
 
 pub mod destination;
 mod folder;
+mod losses;
 mod report;
 mod source;
 pub mod spool;
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -38,8 +40,10 @@ use spool::Spool;
 /// stands for stdin or stdout.
 ///
 /// Nothing is lost silently. If the other format cannot hold something, or something cannot be read, convert
-/// lists it message by message, writes nothing, and exits with code 1. With --lossy, it lists the losses and
-/// writes the rest. A new file appears under its name only when it is complete. An existing file is only
+/// says what, writes nothing, and exits with code 1. With --lossy, it writes the rest. The report names what
+/// was said first, then how the conversation looked, and then counts details for programs; --losses writes
+/// each loss to a file. A page, and a message file without --full, are for people: convert stops only if they
+/// would lose something that was said. A new file appears under its name only when it is complete. An existing file is only
 /// replaced with --force, and keeps its mode and owner; if it is a link, the file that it points to is
 /// replaced. Within the same format, convert copies a file byte for byte.
 ///
@@ -92,6 +96,10 @@ pub struct ConvertArgs {
     #[arg(long)]
     force: bool,
 
+    /// Write all losses to FILE, each as a line of JSON
+    #[arg(long, value_name = "FILE")]
+    losses: Option<PathBuf>,
+
     /// Print the result and the losses as JSON; needs -o
     #[arg(long)]
     pub json: bool,
@@ -111,6 +119,8 @@ struct ConvertJob<'a> {
     from: Option<&'static dyn Format>,
     to: &'static dyn Format,
     dialect: Option<Dialect>,
+    /// The file for all losses.
+    losses: RefCell<Option<Destination>>,
 }
 
 /// All wrong usage is reported before any file is opened.
@@ -133,16 +143,33 @@ pub fn run(args: &ConvertArgs) -> Result<(), Failure> {
         );
         return Err(Failure::usage(text, "add --to chatmd"));
     }
+    let losses = args.losses.as_deref();
+    let losses = losses.map(|path| Destination::file(path, on_existing(args)));
     let job = ConvertJob {
         args,
         from,
         to,
         dialect,
+        losses: RefCell::new(losses.transpose()?),
     };
-    if args.input.is_dir() {
-        return folder::run(&job);
+    let done = if args.input.is_dir() {
+        folder::run(&job)
+    } else {
+        job.single(is_stdout)
+    };
+    if let Some(losses) = job.losses.take() {
+        losses.finish()?;
     }
-    job.single(is_stdout)
+    done
+}
+
+/// Only `--force` replaces a file.
+fn on_existing(args: &ConvertArgs) -> OnExisting {
+    if args.force {
+        OnExisting::Replace
+    } else {
+        OnExisting::Refuse
+    }
 }
 
 /// By convention, `-` is stdin or stdout.
@@ -211,18 +238,36 @@ impl ConvertJob<'_> {
     fn single(&self, is_stdout: bool) -> Result<(), Failure> {
         let source = ConvertSource::open(&self.args.input)?;
         let output = match &self.args.output {
-            Some(path) if !is_stdout => Destination::file(
-                path,
-                if self.args.force {
-                    OnExisting::Replace
-                } else {
-                    OnExisting::Refuse
-                },
-            )?,
+            Some(path) if !is_stdout => Destination::file(path, on_existing(self.args))?,
             _ => Destination::stdout(self.args.lossy),
         };
-        let report = self.convert(source, output)?;
-        report.print(self.args.json)?;
+        let mut report = self.convert(source, output)?;
+        self.conclude(&mut report)
+    }
+
+    /// Prints the report of a file, writes its losses, and fails if the output was not written.
+    fn conclude(&self, report: &mut ConvertReport) -> Result<(), Failure> {
+        let losses = report.losses.take_all();
+        let is_none = report.losses.count() == 0;
+        let mut file = self.losses.borrow_mut();
+        if self.args.json {
+            let mut text = Vec::new();
+            losses.for_each(&mut |bytes| {
+                text.extend_from_slice(bytes);
+                Ok(())
+            })?;
+            if let Some(file) = file.as_mut().filter(|_| !is_none) {
+                file.write(&text)?;
+                file.write(b"\n")?;
+            }
+            report.print_json(&text)?;
+            return report.conclude();
+        }
+        if let Some(file) = file.as_mut().filter(|_| !is_none) {
+            losses.for_each(&mut |bytes| file.write(bytes))?;
+            file.write(b"\n")?;
+        }
+        report.print();
         report.conclude()
     }
 
@@ -240,12 +285,16 @@ impl ConvertJob<'_> {
         mut output: Destination,
     ) -> Result<ConvertReport, Failure> {
         let from = self.format_of(&source).ok_or_else(|| unknown(&source))?;
+        let is_for_people = self.to.is_for_people(&self.write_options(&output));
+        let lossy = self.args.lossy;
+        let name = output.name();
         let mut report =
-            ConvertReport::new(&source.name, output.name(), from, self.to, self.args.lossy);
+            ConvertReport::new(&source.name, name, from, self.to, lossy, is_for_people);
         if from.id() == self.to.id() && self.dialect.is_none() {
             source.for_each(&mut |bytes| output.write(bytes))?;
         } else {
-            report.add_conversion(self.pass(from, &mut source, &mut output)?);
+            let conversion = self.pass(from, &mut source, &mut output, &mut report)?;
+            report.add_conversion(conversion);
         }
         if report.is_allowed() {
             output.finish()?;
@@ -260,12 +309,14 @@ impl ConvertJob<'_> {
         from: &dyn Format,
         source: &mut ConvertSource,
         output: &mut Destination,
+        report: &mut ConvertReport,
     ) -> Result<Conversion, Failure> {
         let (writer, seen) = self.writer(from, source, &self.write_options(output))?;
         let mut conversion = Conversion::new(self.reader(from, source, false)?, writer);
         let mut tail = Spool::default();
         let mut step = |bytes: &[u8]| {
             output.write(&conversion.feed(bytes))?;
+            report.add_losses(std::mem::take(&mut conversion.losses))?;
             tail.write(&std::mem::take(&mut conversion.tail))
         };
         match seen {
@@ -273,6 +324,7 @@ impl ConvertJob<'_> {
             None => source.for_each(&mut step).map(drop)?,
         }
         output.write(&conversion.finish_body())?;
+        report.add_losses(std::mem::take(&mut conversion.losses))?;
         tail.write(&std::mem::take(&mut conversion.tail))?;
         tail.for_each(&mut |bytes| output.write(bytes))?;
         Ok(conversion)

@@ -87,9 +87,9 @@ fn convert_stops_and_lists_what_would_be_lost() {
     let run = sandbox.run(&["convert", "t.jsonl", "-o", "t.chat.md"]);
     run.assert_fails(
         1,
-        "t.jsonl: message m1 loses duration_ms: there is no place for it\n\
+        "t.jsonl: loses 1 detail for programs: duration_ms\n\
          analects: t.jsonl: chatmd cannot hold 1 thing; nothing was written\n\
-         hint: --lossy writes the rest\n",
+         hint: --lossy writes the rest; --losses FILE lists all of it\n",
     );
     assert!(!sandbox.path("t.chat.md").exists());
     let run = sandbox.run(&["convert", "t.jsonl", "--to", "chatmd"]);
@@ -98,7 +98,7 @@ fn convert_stops_and_lists_what_would_be_lost() {
     assert_eq!((run.code, &*run.stdout), (Some(0), ""));
     assert_eq!(
         run.stderr,
-        "t.jsonl: message m1 loses duration_ms: there is no place for it\n"
+        "t.jsonl: loses 1 detail for programs: duration_ms\n"
     );
     assert!(sandbox.read("t.chat.md").contains("Hello"));
     let run = sandbox.run(&["convert", "t.jsonl", "--to", "chatmd", "--lossy"]);
@@ -121,7 +121,7 @@ fn convert_json_lists_losses() {
     let expected = serde_json::json!({
         "path": "t.jsonl", "output": "t.chat.md", "from": "transcript", "to": "chatmd",
         "written": false, "messages": 1, "left_out": 0, "problems": [],
-        "losses": [{"message": "m1", "kind": "detail", "what": "duration_ms", "why": "there is no place for it"}],
+        "losses": [{"path": "t.jsonl", "message": "m1", "kind": "detail", "what": "duration_ms", "why": "there is no place for it"}],
         "left_behind": {"provider_details": 0, "signatures": 0, "encrypted_reasoning": 0, "other_records": 0, "links_to_later": 0},
     });
     assert_eq!(done, expected);
@@ -232,7 +232,7 @@ fn requests_survive_a_message_file() {
         "system": "Be brief.", "messages": [{"role": "user", "content": "Hello"}],
     });
     assert_eq!(parse_json(&run.stdout), expected);
-    assert!(run.stderr.contains("loses state"), "{}", run.stderr);
+    assert!(run.stderr.contains("state.openai"), "{}", run.stderr);
 }
 
 #[test]

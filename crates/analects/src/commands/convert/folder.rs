@@ -141,10 +141,9 @@ fn convert_one(
     } else {
         OnExisting::Refuse
     };
-    let report = job.convert(source, Destination::file(&path, on_existing)?)?;
+    let mut report = job.convert(source, Destination::file(&path, on_existing)?)?;
     ui::progress("");
-    report.print(job.args.json)?;
-    report.conclude()?;
+    job.conclude(&mut report)?;
     Ok(true)
 }
 

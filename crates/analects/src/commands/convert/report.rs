@@ -3,20 +3,23 @@
 //! A loss is something that the target format cannot express; a problem is something wrong with the source. Losses stop
 //! a conversion unless `--lossy` is given, and problems only if something could not be read.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use analects_core::Problem;
-use analects_formats::Loss;
 use analects_formats::convert::{Conversion, Format};
 use analects_formats::msgfile::{LeftBehind, ShowProblem};
+use analects_formats::{Loss, LossKind};
 use serde::Serialize;
+use serde_json::value::RawValue;
 
+use super::losses::LossReport;
 use crate::commands::reading;
 use crate::failure::Failure;
-use crate::{hints, ui};
+use crate::{hints, shell, ui};
 
-/// How many losses are printed without `--json`.
-const MAX_LISTED_LOSSES: usize = 50;
+/// How many problems of a file are printed one by one.
+const MAX_LISTED_PROBLEMS: usize = 2;
 
 /// The result of converting one file.
 pub struct ConvertReport {
@@ -35,9 +38,10 @@ pub struct ConvertReport {
     problems: Vec<Problem>,
     /// How many parts could not be read.
     errors: usize,
-    losses: Vec<Loss>,
-    /// Losses beyond those in `losses`.
-    more_losses: usize,
+    /// What the output does not say.
+    pub losses: LossReport,
+    /// Whether only losses of something said matter, because the output is for people to read.
+    is_for_people: bool,
     /// Parts of the conversation that only `--full` would keep.
     left_behind: LeftBehind,
 }
@@ -53,9 +57,7 @@ struct ConvertLine<'a> {
     written: bool,
     messages: Option<u64>,
     left_out: usize,
-    losses: &'a [Loss],
-    #[serde(skip_serializing_if = "is_none")]
-    more_losses: usize,
+    losses: &'a RawValue,
     left_behind: LeftBehind,
     problems: Vec<ShowProblem>,
 }
@@ -68,6 +70,7 @@ impl ConvertReport {
         from: &dyn Format,
         to: &dyn Format,
         lossy: bool,
+        is_for_people: bool,
     ) -> ConvertReport {
         ConvertReport {
             path: path.to_string(),
@@ -79,10 +82,15 @@ impl ConvertReport {
             left_out: 0,
             problems: Vec::new(),
             errors: 0,
-            losses: Vec::new(),
-            more_losses: 0,
+            losses: LossReport::default(),
+            is_for_people,
             left_behind: LeftBehind::default(),
         }
+    }
+
+    /// Adds the losses so far.
+    pub fn add_losses(&mut self, losses: Vec<Loss>) -> Result<(), Failure> {
+        self.losses.add(&self.path, losses)
     }
 
     /// Adds the results of the conversion.
@@ -92,8 +100,6 @@ impl ConvertReport {
         self.left_out = conversion.left_out;
         self.problems = conversion.problems;
         self.errors = conversion.errors;
-        self.losses = conversion.losses;
-        self.more_losses = conversion.more_losses;
         self.left_behind = conversion.left_behind;
     }
 
@@ -103,30 +109,59 @@ impl ConvertReport {
         self.lossy || self.lost() == 0
     }
 
-    /// The number of losses, including parts that could not be read.
+    /// The number of losses that matter, including parts that could not be read.
     fn lost(&self) -> usize {
-        self.losses.len() + self.more_losses + self.errors
+        let lost = if self.is_for_people {
+            self.losses.count_of(LossKind::Said)
+        } else {
+            self.losses.count()
+        };
+        lost + self.errors
     }
 
-    /// Prints the report.
-    /// JSON is one line for each file, so a folder gives JSON Lines. Otherwise everything goes to stderr, because
-    /// stdout may be the output.
-    pub fn print(&self, as_json: bool) -> Result<(), Failure> {
-        if as_json {
-            return ui::print_json_line(&self.as_json());
+    /// Prints the report as one line of JSON, so that a folder gives JSON Lines. `losses` are its losses as JSON, separated
+    /// by line ends.
+    pub fn print_json(&self, losses: &[u8]) -> Result<(), Failure> {
+        let losses = String::from_utf8_lossy(losses).replace('\n', ",");
+        let losses = RawValue::from_string(format!("[{losses}]"))
+            .map_err(|error| Failure::internal(format!("cannot print as JSON: {error}")))?;
+        ui::print_json_line(&self.as_json(&losses))
+    }
+
+    /// Prints the report for people to stderr, because stdout may be the output.
+    pub fn print(&self) {
+        self.print_problems();
+        for line in self.losses.lines() {
+            self.remark(&line);
         }
-        let mut serious = self.problems.clone();
-        serious.retain(reading::is_serious);
-        ui::report_problems(&self.path, b"", &serious);
-        self.print_losses();
         self.print_left_out();
         if self.messages == Some(0) {
             self.remark("it contains no messages");
         }
-        Ok(())
     }
 
-    fn as_json(&self) -> ConvertLine<'_> {
+    /// Prints the first serious problems, and counts the others by their codes.
+    fn print_problems(&self) {
+        let mut serious = self.problems.clone();
+        serious.retain(reading::is_serious);
+        let others = serious.split_off(serious.len().min(MAX_LISTED_PROBLEMS));
+        ui::report_problems(&self.path, b"", &serious);
+        if others.is_empty() {
+            return;
+        }
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for problem in &others {
+            *counts.entry(&problem.code).or_default() += 1;
+        }
+        let counts = counts.into_iter();
+        let counts: Vec<String> = counts
+            .map(|(code, count)| format!("{count} × {code}"))
+            .collect();
+        let check = format!("analects check {}", shell::path(Path::new(&self.path)));
+        self.remark(&format!("and {}; see {check}", counts.join(", ")));
+    }
+
+    fn as_json<'a>(&'a self, losses: &'a RawValue) -> ConvertLine<'a> {
         ConvertLine {
             path: &self.path,
             output: &self.output,
@@ -135,8 +170,7 @@ impl ConvertReport {
             written: self.is_allowed(),
             messages: self.messages,
             left_out: self.left_out,
-            losses: &self.losses,
-            more_losses: self.more_losses,
+            losses,
             left_behind: self.left_behind,
             problems: hints::problems_with_hints(&self.problems, Path::new(&self.path)),
         }
@@ -145,29 +179,6 @@ impl ConvertReport {
     /// Prints a remark about the file.
     fn remark(&self, text: &str) {
         ui::remark(&format!("{}: {text}", self.path));
-    }
-
-    /// Prints the first losses, and how many more there are.
-    /// Losses that were only counted are in the number at the end.
-    fn print_losses(&self) {
-        for loss in self.losses.iter().take(MAX_LISTED_LOSSES) {
-            let owner = match loss.message.as_deref() {
-                Some("") => "a message without a name".to_string(),
-                Some(id) => format!("message {id}"),
-                None => "the conversation".to_string(),
-            };
-            self.remark(&format!("{owner} loses {}: {}", loss.what, loss.why));
-        }
-        if self.losses.len() <= MAX_LISTED_LOSSES {
-            return;
-        }
-        let more = self.losses.len() - MAX_LISTED_LOSSES + self.more_losses;
-        let listed = if self.more_losses == 0 {
-            "them all".to_string()
-        } else {
-            format!("the first {}", self.losses.len())
-        };
-        self.remark(&format!("and {more} more; --json lists {listed}"));
     }
 
     /// Prints what a conversion without `--full` leaves out.
@@ -199,11 +210,6 @@ impl ConvertReport {
             "{}: {} cannot hold {things}; nothing was written",
             self.path, self.to
         );
-        Err(Failure::input(text).or_hint("--lossy writes the rest"))
+        Err(Failure::input(text).or_hint("--lossy writes the rest; --losses FILE lists all of it"))
     }
-}
-
-/// Keeps fields that are zero out of the JSON.
-fn is_none(count: &usize) -> bool {
-    *count == 0
 }

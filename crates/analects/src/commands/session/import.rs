@@ -12,7 +12,7 @@ use analects_formats::FormatReader;
 use analects_formats::convert::{
     self, HEAD_SIZE, JsonOverLines, ProblemList, ReadOptions, ReadOutput,
 };
-use analects_formats::{Loss, msgfile};
+use analects_formats::msgfile;
 use analects_store::{ChainName, NewSession, OsIds, TranscriptStore, read_message_file};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -88,9 +88,6 @@ const CHUNK_SIZE: u64 = 256 << 10;
 /// Messages are stored after each so many bytes of the file.
 /// So memory does not grow with the file.
 const BATCH: u64 = 4 << 20;
-/// How many losses are reported.
-/// A damaged file may have one on every line.
-const MAX_LOSSES: usize = 10_000;
 
 /// An import in progress. The session becomes visible only when it is complete.
 struct Importer<'a> {
@@ -108,7 +105,6 @@ struct Importer<'a> {
     messages: usize,
     left_out: usize,
     problems: ProblemList,
-    losses: Vec<Loss>,
 }
 
 /// A file that is read in pieces.
@@ -154,7 +150,6 @@ impl<'a> Importer<'a> {
             messages: 0,
             left_out: 0,
             problems: ProblemList::default(),
-            losses: Vec::new(),
         }
     }
 
@@ -235,14 +230,12 @@ impl<'a> Importer<'a> {
         Ok(document.into_source())
     }
 
-    /// Collects problems and losses, and stores messages.
+    /// Collects problems, and stores messages.
     /// Goes on counting after a second conversation has turned up, so that the failure can say how many there are.
     fn take(&mut self, read: ReadOutput) -> Result<(), Failure> {
         read.problems
             .into_iter()
             .for_each(|problem| self.problems.add(problem));
-        let room = MAX_LOSSES.saturating_sub(self.losses.len());
-        self.losses.extend(read.losses.into_iter().take(room));
         self.left_out += read.left_out;
         self.messages += read.messages.len();
         for message in &read.messages {
@@ -330,12 +323,6 @@ fn report(found: &Importer<'_>, path: &str, source: &[u8], as_json: bool) {
     let mut problems = found.problems.list();
     problems.retain(reading::is_serious);
     ui::report_problems(path, source, &problems);
-    for loss in &found.losses {
-        ui::remark(&format!(
-            "{path}: {} is not imported: {}",
-            loss.what, loss.why
-        ));
-    }
     if found.left_out > 0 && !as_json {
         let records = match found.left_out {
             1 => "1 record that is not part of the conversation is".to_string(),
