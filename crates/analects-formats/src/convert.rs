@@ -30,7 +30,7 @@
 //!
 //! - Formats with [`ReadMode::Whole`] need memory for the whole file, up to [`WHOLE_LIMIT`].
 //! - A line of more than [`LINE_LIMIT`] bytes is not read. In a transcript, a placeholder keeps its place.
-//! - At most 10,000 problems and 10,000 losses are listed. The rest is counted.
+//! - At most 10,000 problems are listed. The rest is counted.
 
 mod buffer;
 mod chat_markdown;

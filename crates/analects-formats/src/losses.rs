@@ -9,6 +9,7 @@ pub(crate) mod facts;
 
 use analects_core::MessageId;
 use serde::Serialize;
+use uuid::Uuid;
 
 /// What a loss is about. The first kinds matter most to people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -43,6 +44,12 @@ impl LossKind {
 /// The first word of the name of a loss, which losses of the same sort share.
 pub fn head(what: &str) -> &str {
     what.split([' ', '.']).next().unwrap_or(what)
+}
+
+/// Returns whether an id was made from a name or a place, so that it means nothing to a person. Every reader makes it
+/// again. Such ids are UUIDs of version 5.
+pub fn is_made_up(id: &str) -> bool {
+    Uuid::try_parse(id).is_ok_and(|id| id.get_version_num() == 5)
 }
 
 /// A part of a conversation that the target format cannot represent.

@@ -11,7 +11,7 @@ use super::messages::{ContentShape, NOTE_ATTRIBUTES, TEXT, foreign_item, item_id
 use super::reduce::{ChatTarget, note_attributes, reduce, soften, usual_shape};
 use super::{ChatSessionInfo, Dialect, decode, session};
 use crate::Loss;
-use crate::losses::difference::is_derived;
+use crate::losses::is_made_up;
 use crate::msgfile::encode::{open_fence, stored};
 
 /// An item to write.
@@ -240,7 +240,7 @@ pub(super) fn settle_id(session: &mut ChatSessionInfo, messages: &[Message]) -> 
         return SessionId::default();
     };
     let id = first.session_id.clone();
-    if !id.is_empty() && !is_derived(&id) {
+    if !id.is_empty() && !is_made_up(&id) {
         session.id = Some(id.to_string());
     }
     id

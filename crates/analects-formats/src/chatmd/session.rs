@@ -12,8 +12,9 @@ use super::attributes::read_time;
 use super::line::{escape, unescape};
 use super::{ChatMdDocument, decode};
 use crate::Loss;
-use crate::losses::difference::{is_derived, state_losses};
+use crate::losses::difference::state_losses;
 use crate::losses::facts::answering_agent;
+use crate::losses::is_made_up;
 use crate::msgfile::FrontmatterProblem;
 use crate::msgfile::frontmatter::yaml::{Yaml, YamlEntry, scalar};
 use crate::msgfile::frontmatter::{FrontmatterReader, text_span};
@@ -492,7 +493,7 @@ impl TakenSession {
             prompt = prompt.or_else(|| agent_prompt(change, &rest));
         }
         if !states.is_empty() {
-            let id = Some(&session).filter(|id| !id.is_empty() && !is_derived(id));
+            let id = Some(&session).filter(|id| !id.is_empty() && !is_made_up(id));
             taken.session.id = id.map(|id| id.to_string());
         }
         if let Some((agent, prompt)) = prompt {
@@ -555,7 +556,7 @@ impl ChatSessionInfo {
             _ => None,
         });
         let mut losses = state_losses(message, kept);
-        if losses.is_empty() && kept.is_none() && !is_derived(&message.id) {
+        if losses.is_empty() && kept.is_none() && !is_made_up(&message.id) {
             losses.push(Loss::of(&message.id, "state", "it says nothing"));
         }
         let later = read;

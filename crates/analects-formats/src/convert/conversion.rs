@@ -11,7 +11,7 @@ use super::{FormatReader, FormatWriter, ReadOutput, WriteOptions, WriteOutput};
 use crate::Loss;
 use crate::msgfile::LeftBehind;
 
-/// How many problems and losses are kept. More of them could take more memory than the file.
+/// How many problems are kept. More of them could take more memory than the file.
 pub(crate) const LIST_LIMIT: usize = 10_000;
 
 /// Problems, up to a limit, and the number of those beyond it.
@@ -131,10 +131,10 @@ pub struct Conversion {
     pub errors: usize,
     /// The problems so far.
     found_problems: ProblemList,
-    /// What the written file cannot represent, up to a limit. Take them after each call to get all of them.
+    /// What the written file cannot represent. There may be many: take them after each call, unless the file is small.
     pub losses: Vec<Loss>,
-    /// How many losses are beyond the limit.
-    pub more_losses: usize,
+    /// How many losses there were, including those that were taken.
+    pub loss_count: usize,
     /// The end of the written file, which comes after all other bytes. You may take parts of it early, to write them
     /// there yourself.
     pub tail: Vec<u8>,
@@ -155,7 +155,7 @@ impl Conversion {
             errors: 0,
             found_problems: ProblemList::default(),
             losses: Vec::new(),
-            more_losses: 0,
+            loss_count: 0,
             tail: Vec::new(),
             left_behind: LeftBehind::default(),
         }
@@ -197,7 +197,7 @@ impl Conversion {
 
     /// Returns whether the result says everything that the source says.
     pub fn is_exact(&self) -> bool {
-        self.losses.is_empty() && self.more_losses == 0 && self.errors == 0
+        self.loss_count == 0 && self.errors == 0
     }
 
     /// Writes what was read, and returns the bytes.
@@ -219,16 +219,10 @@ impl Conversion {
 
     /// Returns the bytes of the body, and keeps the tail and the losses.
     fn take_bytes(&mut self, written: WriteOutput) -> Vec<u8> {
-        self.add_losses(written.losses);
+        self.loss_count += written.losses.len();
+        self.losses.extend(written.losses);
         self.tail.extend(written.tail);
         written.bytes
-    }
-
-    /// Adds losses up to the limit, and counts the others.
-    fn add_losses(&mut self, losses: Vec<Loss>) {
-        let room = LIST_LIMIT.saturating_sub(self.losses.len());
-        self.more_losses += losses.len().saturating_sub(room);
-        self.losses.extend(losses.into_iter().take(room));
     }
 }
 

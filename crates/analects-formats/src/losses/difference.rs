@@ -6,9 +6,9 @@ use analects_core::{
     MessageId, Notification, Other, Progress, Raw, RawMap, RedactedThinking, Revision, StateChange,
     Summary, System, Text, TextBlock, Thinking, TokenUsage, Tombstone, ToolResult, ToolUse, User,
 };
-use uuid::Uuid;
 
 use super::facts::{Fact, cell_facts, state_facts};
+use super::is_made_up;
 use crate::Loss;
 use crate::msgfile::messages::provenance;
 
@@ -23,12 +23,6 @@ const NOT_NONE: &str = "it cannot be said that there is none";
 
 /// The prefix of the names of extra fields.
 const EXTRA: &str = "extra.";
-
-/// Returns whether an id was made from a name or a place. Every reader makes it again, so nothing is lost without it.
-/// Such ids are UUIDs of version 5.
-pub(crate) fn is_derived(id: &str) -> bool {
-    Uuid::try_parse(id).is_ok_and(|id| id.get_version_num() == 5)
-}
 
 /// Lists what a message loses if it is read back as `read`.
 pub(crate) fn difference(message: &Message, read: &Message) -> Vec<Loss> {
@@ -132,7 +126,7 @@ impl<'a> Comparison<'a> {
             // Formats of other programs have one spelling for each value.
             spellings: _,
         } = message;
-        if *id != read.id && !is_derived(id) {
+        if *id != read.id && !is_made_up(id) {
             self.lose("id", "messages are named by their place");
         }
         if *parent_id != read.parent_id {

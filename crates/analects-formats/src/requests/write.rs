@@ -15,8 +15,9 @@ use super::{
 };
 use crate::chatmd::session_json::FieldReader;
 use crate::convert::{FormatWriter, WriteOutput};
-use crate::losses::difference::{blocks, difference, is_derived, state_losses};
+use crate::losses::difference::{blocks, difference, state_losses};
 use crate::losses::facts::answering_agent;
+use crate::losses::is_made_up;
 use crate::transcript::OwnedLink;
 use crate::{Loss, LossKind};
 
@@ -84,7 +85,7 @@ impl<A: RequestApi> RequestWriter<A> {
         let last = self.requests.last();
         if last.is_none_or(|last| last.session != *session) {
             let is_continued = self.requests.iter().any(|known| known.session == *session);
-            if is_continued || !is_derived(session) {
+            if is_continued || !is_made_up(session) {
                 let why = "a conversation is named by its file and its place in it";
                 losses.push(Loss::of_session("session_id", why));
             }
@@ -251,7 +252,7 @@ impl RequestDraft {
                 let taken = format!("system_prompt {}", agent.name);
                 losses
                     .retain(|loss| loss.message.as_ref() != Some(&state.id) || loss.what != taken);
-            } else if losses.len() == count && !is_derived(&state.id) {
+            } else if losses.len() == count && !is_made_up(&state.id) {
                 let why = "there is no place for such a message; it is left out";
                 losses.push(Loss::of(&state.id, "state", why));
             }

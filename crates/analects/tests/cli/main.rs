@@ -64,6 +64,7 @@ mod kills_during_save;
 mod list;
 mod local_times;
 mod long_sessions;
+mod loss_reports;
 mod markdown_rendering;
 mod model;
 mod new;

@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::losses::difference::is_derived;
+use crate::losses::is_made_up;
 
 /// A conversation: each message follows the one before it.
 fn linked(mut messages: Vec<Message>, session: &str) -> Vec<Message> {
@@ -66,7 +66,7 @@ fn respelled(format: &dyn Format, messages: &[Message]) -> Vec<Message> {
 pub(super) fn renamed(messages: &[Message]) -> Vec<Message> {
     let mut known: Vec<String> = Vec::new();
     let mut rename = |name: &str| {
-        if !is_derived(name) {
+        if !is_made_up(name) {
             return name.to_string();
         }
         let at = known.iter().position(|one| one == name).unwrap_or_else(|| {
@@ -114,7 +114,7 @@ pub(super) fn check(
         .iter()
         .any(|loss| loss.message.is_none() && loss.what == "session_id");
     let bare = |message: &Message| {
-        let name = |name: &str| if is_derived(name) { "" } else { name }.to_string();
+        let name = |name: &str| if is_made_up(name) { "" } else { name }.to_string();
         let session = named(message.clone()).session_id;
         let session_id = if loses_session {
             String::new()

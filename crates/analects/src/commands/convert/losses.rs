@@ -3,7 +3,7 @@
 //! People read first what was said, then how the conversation looked, and details for programs on one line. Losses with
 //! the same first word and the same reason are one line, so that the report stays short however long the conversation is.
 
-use analects_formats::losses::{Loss, LossKind, head};
+use analects_formats::losses::{Loss, LossKind, head, is_made_up};
 use serde::Serialize;
 
 use super::spool::Spool;
@@ -145,14 +145,19 @@ impl LossGroup {
             what,
             why,
         } = &self.first;
-        let owner = match message.as_deref() {
-            Some("") => "a message without a name".to_string(),
-            Some(id) => format!("message {id}"),
-            None => "the conversation".to_string(),
-        };
-        match self.count {
-            1 => format!("{owner} loses {what}: {why}"),
-            count => format!("loses {count} × {}, first in {owner}: {why}", head(what)),
+        // An id that was made up says nothing to a person.
+        let owner = message.as_deref().filter(|id| !is_made_up(id));
+        let owner = owner.map(|id| match id {
+            "" => "a message without a name".to_string(),
+            id => format!("message {id}"),
+        });
+        match (self.count, owner) {
+            (1, Some(owner)) => format!("{owner} loses {what}: {why}"),
+            (1, None) => format!("loses {what}: {why}"),
+            (count, Some(owner)) => {
+                format!("loses {count} × {}, first in {owner}: {why}", head(what))
+            }
+            (count, None) => format!("loses {count} × {}: {why}", head(what)),
         }
     }
 
