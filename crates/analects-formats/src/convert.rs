@@ -152,6 +152,8 @@ pub struct ReadOutput {
     pub messages: Vec<Message>,
     /// What is odd about the file. Content with an error could not be read and is missing from the messages.
     pub problems: Vec<Problem>,
+    /// Content of the file that messages cannot represent.
+    pub losses: Vec<Loss>,
     /// The number of skipped records that are not part of a conversation, such as progress.
     pub left_out: usize,
 }

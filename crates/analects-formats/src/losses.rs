@@ -31,7 +31,7 @@ impl LossKind {
             | "image" | "document" | "thinking" | "block" | "content" | "summary"
             | "attachment" | "notification" | "item" | "preamble" | "system_prompt"
             | "koding_context" | "command_name" | "command_args" | "note" | "cell" | "comment"
-            | "data" => LossKind::Said,
+            | "details" | "output" | "data" => LossKind::Said,
             "title" | "author" | "name" | "history" | "parent_id" | "agent_id" | "order"
             | "place" | "type" | "type_word" | "agent" | "tool" | "grouping" | "spacing"
             | "tags" | "alt" | "attribute" | "compact_boundary" | "frontmatter"

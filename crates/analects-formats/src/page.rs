@@ -25,8 +25,8 @@
 mod blocks;
 
 use analects_core::{
-    Block, Body, Content, Document, History, Image, Message, Other, Raw, RawMap, Source,
-    StateChange, StopReason, TextBlock, Thinking, ToolResult, ToolUse,
+    Block, Body, Content, Document, History, Image, Message, MessageId, Other, Raw, RawMap, Source,
+    StateChange, TextBlock, Thinking, ToolResult, ToolUse,
 };
 use jiff::tz::TimeZone;
 
@@ -36,7 +36,7 @@ use crate::convert::{
     BufferedWriter, Confidence, FirstPass, Format, FormatReader, FormatWriter, ReadOptions,
     RevisionPass, WriteOptions, WriteOutput,
 };
-use crate::losses::difference::{extra_losses, field_losses};
+use crate::losses::difference::{extra_losses, field_losses, is_applied};
 use crate::losses::facts::{answering_agent, cell_titles};
 use crate::msgfile::encode::open_fence;
 
@@ -90,6 +90,7 @@ impl Format for MarkdownPageFormat {
     fn first_pass(&self, options: &WriteOptions) -> Option<Box<dyn FirstPass>> {
         Some(RevisionPass::boxed(PageWriter {
             is_started: false,
+            previous: None,
             zone: options.zone.clone(),
         }))
     }
@@ -99,17 +100,27 @@ impl Format for MarkdownPageFormat {
 struct PageWriter {
     /// Whether anything was written.
     is_started: bool,
+    /// The message before.
+    previous: Option<MessageId>,
     /// The zone of the times.
     zone: TimeZone,
 }
 
 impl FormatWriter for PageWriter {
     fn push(&mut self, message: &Message, out: &mut WriteOutput) {
+        let previous = self.previous.replace(message.id.clone());
+        if message.parent_id != previous && !matches!(message.body, Body::State(_)) {
+            out.losses
+                .push(Loss::of(&message.id, "parent_id", NOT_SHOWN));
+        }
         let section = match &message.body {
             Body::State(change) => Some(state_section(message, change, &mut out.losses)),
             _ => message_section(message, &self.zone, &mut out.losses),
         };
         let Some(section) = section else {
+            if is_applied(message) {
+                return;
+            }
             let name = Some(message.body.type_name()).filter(|name| !name.is_empty());
             let name = name.unwrap_or("message");
             out.losses.push(Loss::of(&message.id, name, NOT_SHOWN));
@@ -207,12 +218,8 @@ fn unshown_fields(message: &Message) -> Vec<Loss> {
     if shows_data(&message.body) {
         losses.retain(|loss| loss.what != "data");
     }
-    // A title and the kind of an event are part of the heading, which also tells a separator from other boundaries. The usual end of an answer goes
-    // without saying.
+    // A title and the kind of an event are part of the heading, which also tells a separator from other boundaries.
     losses.retain(|loss| !["title", "trigger", "kind"].contains(&&*loss.what));
-    if has_usual_end(message) {
-        losses.retain(|loss| loss.what != "stop_reason");
-    }
     for loss in &mut losses {
         loss.why = NOT_SHOWN.to_string();
     }
@@ -226,17 +233,6 @@ fn shows_data(body: &Body) -> bool {
         Body::Notification(body) => body.content.is_empty(),
         _ => false,
     }
-}
-
-/// Returns whether an answer ended as answers do.
-fn has_usual_end(message: &Message) -> bool {
-    let Body::Assistant(body) = &message.body else {
-        return false;
-    };
-    matches!(
-        body.stop_reason,
-        Some(StopReason::EndTurn | StopReason::ToolUse)
-    )
 }
 
 /// Writes the heading: the author, the model, the time, and remarks.

@@ -556,7 +556,7 @@ impl ChatSessionInfo {
             _ => None,
         });
         let mut losses = state_losses(message, kept);
-        if losses.is_empty() && kept.is_none() && !is_made_up(&message.id) {
+        if losses.is_empty() && kept.is_none() {
             losses.push(Loss::of(&message.id, "state", "it says nothing"));
         }
         let later = read;

@@ -9,6 +9,7 @@ use analects_core::{Message, Problem, Severity};
 
 use super::{FormatReader, FormatWriter, ReadOutput, WriteOptions, WriteOutput};
 use crate::Loss;
+use crate::losses::difference::hidden_call_losses;
 use crate::msgfile::LeftBehind;
 
 /// How many problems are kept. More of them could take more memory than the file.
@@ -206,6 +207,8 @@ impl Conversion {
             self.errors += usize::from(problem.severity == Severity::Error);
             self.found_problems.add(problem);
         }
+        self.loss_count += read.losses.len();
+        self.losses.extend(read.losses);
         self.left_out += read.left_out;
         self.messages += read.messages.len() as u64;
         let mut written = WriteOutput::default();
@@ -334,6 +337,9 @@ struct RevisedWriter {
 impl FormatWriter for RevisedWriter {
     fn push(&mut self, message: &Message, out: &mut WriteOutput) {
         let revised = self.view.next(Cow::Borrowed(message));
+        if let Cow::Owned(revised) = &revised {
+            out.losses.extend(hidden_call_losses(message, revised));
+        }
         self.writer.push(&revised, out);
     }
 

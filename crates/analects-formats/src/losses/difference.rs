@@ -4,7 +4,8 @@
 use analects_core::{
     Assistant, Attachment, Block, Body, CompactBoundary, Content, Document, Image, Message,
     MessageId, Notification, Other, Progress, Raw, RawMap, RedactedThinking, Revision, StateChange,
-    Summary, System, Text, TextBlock, Thinking, TokenUsage, Tombstone, ToolResult, ToolUse, User,
+    StopReason, Summary, System, Text, TextBlock, Thinking, TokenUsage, Tombstone, ToolResult,
+    ToolUse, User,
 };
 
 use super::facts::{Fact, cell_facts, state_facts};
@@ -18,9 +19,6 @@ pub(crate) const NO_PLACE: &str = "there is no place for it";
 const NOT_EXACT: &str = "it cannot be said as it is";
 /// The reason for blocks that have no place.
 const NO_BLOCK: &str = "there is no place for such a block; it is left out";
-/// The reason for a value that comes from nowhere.
-const NOT_NONE: &str = "it cannot be said that there is none";
-
 /// The prefix of the names of extra fields.
 const EXTRA: &str = "extra.";
 
@@ -82,6 +80,28 @@ pub(crate) fn state_losses(message: &Message, kept: Option<&StateChange>) -> Vec
         comparison.compare_states(wanted, kept);
     }
     comparison.losses
+}
+
+/// Returns whether a message is a change of another one that a reader made up. The other message has the change.
+pub(crate) fn is_applied(message: &Message) -> bool {
+    matches!(message.body, Body::Revision(_)) && is_made_up(&message.id)
+}
+
+/// Lists the calls and results that are missing from a message after its revisions.
+pub(crate) fn hidden_call_losses(message: &Message, revised: &Message) -> Vec<Loss> {
+    let is_call = |block: &Block| matches!(block, Block::ToolUse(_) | Block::ToolResult(_));
+    let kept = blocks(&revised.body);
+    let mut losses = Vec::new();
+    for block in blocks(&message.body) {
+        if is_call(&block) && !kept.contains(&block) {
+            let why = "the model does not see it, so it is left out";
+            losses.push(Loss::of(&message.id, block_name(&block), why));
+        }
+    }
+    if !losses.is_empty() {
+        losses.push(Loss::of(&message.id, "history", NO_PLACE));
+    }
+    losses
 }
 
 /// Collects the differences between a message and what is read back.
@@ -166,7 +186,8 @@ impl<'a> Comparison<'a> {
             (wanted, kept) if wanted == kept => {}
             (Some(_), Some(_)) => self.lose(what, NOT_EXACT),
             (Some(_), None) => self.lose(what, NO_PLACE),
-            (None, _) => self.lose(what, NOT_NONE),
+            // A reader assumes what the source does not say. Nothing of the source is missing.
+            (None, _) => {}
         }
     }
 
@@ -551,10 +572,10 @@ fn fields(body: &Body) -> Vec<Field> {
         Body::Assistant(Assistant {
             content: _,
             stop_reason,
-        }) => vec![text_field(
-            "stop_reason",
-            stop_reason.as_ref().map(|reason| reason.as_str()),
-        )],
+        }) => {
+            let unusual = stop_reason.as_ref().filter(|reason| !is_usual_end(reason));
+            vec![text_field("stop_reason", unusual.map(StopReason::as_str))]
+        }
         Body::Progress(body) => progress_fields(body),
         Body::Attachment(Attachment {
             kind,
@@ -592,6 +613,11 @@ fn fields(body: &Body) -> Vec<Field> {
         Body::State(_) => Vec::new(),
         Body::Other(Other { type_name: _ }) => Vec::new(),
     }
+}
+
+/// Returns whether answers usually end for this reason. Readers assume it, so nobody need say it.
+fn is_usual_end(reason: &StopReason) -> bool {
+    matches!(reason, StopReason::EndTurn | StopReason::ToolUse)
 }
 
 /// Returns the fields of a user's message.

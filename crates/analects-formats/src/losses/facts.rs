@@ -5,7 +5,8 @@ use analects_core::{Agent, Message, Raw, RawMap};
 
 use crate::msgfile::frontmatter::yaml::Yaml;
 use crate::msgfile::messages::provenance::{
-    ATTRIBUTES, CELLS, FRONTMATTER, ID, JUNK, KEY, TEXT, TITLE, TYPE, is_generated,
+    ATTRIBUTES, CELLS, COMMENTS, DETAILS, FRONTMATTER, ID, JUNK, KEY, OUTPUT, TEXT, TITLE, TYPE,
+    is_generated,
 };
 use crate::msgfile::{self, CellRole, MetaKey, frontmatter};
 
@@ -71,6 +72,7 @@ fn add_file_facts(file: &RawMap, title: Option<&str>, facts: &mut Vec<Fact>) {
         let name = key.as_string().unwrap_or_default();
         match (name.as_str(), value.as_string(), value.as_array()) {
             (FRONTMATTER, Some(yaml), _) => add_frontmatter_facts(&yaml, title, facts),
+            (DETAILS, Some(text), _) => facts.push(Fact::new(DETAILS, text)),
             (CELLS, _, Some(cells)) => {
                 for cell in &cells {
                     add_cell_facts(&cell.as_string().unwrap_or_default(), facts);
@@ -150,6 +152,9 @@ fn add_cell_facts(text: &str, facts: &mut Vec<Fact>) {
         for (key, value) in cell.attributes().filter(|(key, _)| *key != "name") {
             facts.push(Fact::new(format!("agent {name} {key}"), value));
         }
+        if !cell.title().is_empty() {
+            facts.push(Fact::new(format!("agent {name} models"), cell.title()));
+        }
         if !cell.body().is_empty() {
             facts.push(Fact::new("cell", cell.content()));
         }
@@ -199,7 +204,7 @@ fn add_entry_facts(name: &str, value: &Raw, facts: &mut Vec<Fact>) {
             }
         }
         ID => facts.push(Fact::new("cell_id", text)),
-        TITLE | TEXT => facts.push(Fact::new(name, text)),
+        TITLE | TEXT | OUTPUT => facts.push(Fact::new(name, text)),
         TYPE => facts.push(Fact::new("type_word", text)),
         ATTRIBUTES => {
             for (key, value) in value.as_object().unwrap_or_default().iter() {
@@ -212,6 +217,7 @@ fn add_entry_facts(name: &str, value: &Raw, facts: &mut Vec<Fact>) {
             }
         }
         JUNK => facts.push(Fact::new("attribute", value.as_str())),
+        COMMENTS => facts.push(Fact::new("comment", value.as_str())),
         _ => facts.push(Fact::new(format!("extra.{KEY}.{name}"), value.as_str())),
     }
 }

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::marker::PhantomData;
 
 use analects_core::{
-    Assistant, Body, Content, History, Link, Message, MessageId, Raw, RawMap, SessionId, System,
-    Tree, User, replace_lone_surrogates,
+    Assistant, Body, Content, History, Link, Message, Raw, RawMap, SessionId, System, Tree, User,
+    replace_lone_surrogates,
 };
 
 use super::order::in_order;
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::chatmd::session_json::FieldReader;
 use crate::convert::{FormatWriter, WriteOutput};
-use crate::losses::difference::{blocks, difference, state_losses};
+use crate::losses::difference::{blocks, difference, is_applied, state_losses};
 use crate::losses::facts::answering_agent;
 use crate::losses::is_made_up;
 use crate::transcript::OwnedLink;
@@ -52,8 +52,6 @@ struct RequestDraft {
     count: usize,
     /// Whether any of its messages is not from a file of this API, or stood at another place in it.
     has_foreign: bool,
-    /// The last message that is not left out.
-    last: Option<MessageId>,
     /// Whether there was a message that is not a change of state.
     is_begun: bool,
     /// The changes of state, which have no place among the messages.
@@ -207,11 +205,9 @@ impl RequestDraft {
         if is_first && let Some(info) = RequestInfo::from_message::<A>(message) {
             self.info = info;
             self.has_info = true;
-            self.last = Some(message.id.clone());
             return;
         }
         if matches!(message.body, Body::State(_)) {
-            self.last = Some(message.id.clone());
             return self.states.push(message.clone());
         }
         self.is_begun = true;
@@ -222,16 +218,16 @@ impl RequestDraft {
             losses.push(Loss::of(&message.id, "message", why));
             return;
         }
-        let previous = self.last.replace(message.id.clone());
         let Some(mut read) = self.write::<A>(message) else {
-            losses.extend(left_out(message));
+            if !is_applied(message) {
+                losses.extend(left_out(message));
+            }
             return;
         };
         self.has_foreign |= read.id != message.id;
         read.session_id = message.session_id.clone();
-        if message.parent_id == previous {
-            read.parent_id = previous;
-        }
+        // Whom it follows is known when all other branches are left out.
+        read.parent_id.clone_from(&message.parent_id);
         if read.unknown.remove(SEVERAL).is_some() {
             let why = "results of tools become messages of their own";
             losses.push(Loss::of(&message.id, "grouping", why));
@@ -298,6 +294,32 @@ impl RequestDraft {
             if last_lost != Some(item.at) {
                 last_lost = Some(item.at);
                 losses.push(Loss::of(&tree.link(item.at).id.into(), "message", why));
+            }
+        }
+        self.report_parents(&tree, has_links, losses);
+    }
+
+    /// Reports messages that follow another one than the message before them in the request.
+    fn report_parents(&self, tree: &Tree, has_links: bool, losses: &mut Vec<Loss>) {
+        let mut written: Vec<usize> = self.items.iter().map(|item| item.at).collect();
+        written.dedup();
+        for at in &written {
+            let follows_other = !tree.link(*at).parent.unwrap_or_default().is_empty();
+            if follows_other && tree.parent(*at).is_none() {
+                let why = "the message that it follows is not in the file";
+                losses.push(Loss::of(&tree.link(*at).id.into(), "parent_id", why));
+            }
+        }
+        if !has_links {
+            return;
+        }
+        let is_written: HashSet<usize> = written.iter().copied().collect();
+        for pair in written.windows(2) {
+            let [before, at] = *pair else { continue };
+            let mut ancestors = tree.ancestors(at).skip(1);
+            if ancestors.find(|at| is_written.contains(at)) != Some(before) {
+                let why = "messages follow one another; branches have no place";
+                losses.push(Loss::of(&tree.link(at).id.into(), "parent_id", why));
             }
         }
     }

@@ -9,6 +9,7 @@ use super::{ChatTarget, Reducer, soften, soften_value};
 use crate::chatmd::content::{address, image_line, read_image, source};
 use crate::chatmd::messages::{CHAT_ITEM, foreign_item};
 use crate::chatmd::session_json;
+use crate::losses::difference::is_applied;
 use crate::msgfile::decode::trimmed;
 use crate::msgfile::encode::open_fence;
 
@@ -25,6 +26,7 @@ impl Reducer<'_> {
             Body::Assistant(body) => vec![self.assistant(body)],
             Body::ToolResult(body) => self.result(body).into_iter().collect(),
             Body::CompactBoundary(body) => self.boundary(body).into_iter().collect(),
+            Body::Revision(_) if is_applied(message) => Vec::new(),
             Body::Other(other) if self.is_foreign_item() => {
                 vec![Body::Other(Other {
                     type_name: other.type_name.clone(),

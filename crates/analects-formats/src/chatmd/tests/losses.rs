@@ -50,7 +50,7 @@ fn fields_without_a_place() {
             model: Some("m".into()),
             ..hello()
         },
-        &["author"],
+        &["form"],
     );
     check(
         Message {

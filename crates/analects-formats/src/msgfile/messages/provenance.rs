@@ -7,7 +7,9 @@
 
 use std::collections::HashSet;
 
-use analects_core::{Body, History, Message, Raw, RawMap, Said, SessionId, StateChange};
+use analects_core::{
+    Block, Body, Content, History, Message, Raw, RawMap, Said, SessionId, StateChange,
+};
 
 use super::blocks::fenced_json;
 use super::derived_id;
@@ -18,7 +20,7 @@ use super::read::reader_of;
 use crate::DecodedFile;
 use crate::msgfile::metadata::AttributeRef;
 use crate::msgfile::role::names_author;
-use crate::msgfile::{Cell, CellKind, CellRole, Document, MetaKey, frontmatter};
+use crate::msgfile::{Cell, CellKind, CellRole, Document, MetaKey, frontmatter, output};
 
 /// The name under which `extra` and a state change keep what only a message file has a place for.
 pub(crate) const KEY: &str = "msgfile";
@@ -34,10 +36,19 @@ pub(crate) const ATTRIBUTES: &str = "attributes";
 pub(crate) const JUNK: &str = "junk";
 /// The field with the text of a cell.
 pub(crate) const TEXT: &str = "text";
+/// The field with the base64 of an output that is no text.
+pub(crate) const OUTPUT: &str = "output";
+/// The field with the comments in a call.
+pub(crate) const COMMENTS: &str = "comments";
+/// The field of a state change with the text around the JSON of details.
+pub(crate) const DETAILS: &str = "details";
 /// The field of a state change with the YAML of the frontmatter.
 pub(crate) const FRONTMATTER: &str = "frontmatter";
 /// The field of a state change with the cells that hold no message, as they are.
 pub(crate) const CELLS: &str = "cells";
+
+/// The values of `result=` that tell the form of a result.
+const RESULT_FORMS: [&str; 4] = ["empty", "none", "blocks", "text"];
 
 /// Like [`messages_with_known`](super::messages_with_known), with everything that the file says and messages have no
 /// field for.
@@ -155,7 +166,12 @@ impl CellUse {
             entry.push(JUNK, Raw::array(&junk));
         }
         if let Some(text) = unread_text(cell) {
-            entry.push(TEXT, Raw::string(&text));
+            let field = if is_code_output(cell) { OUTPUT } else { TEXT };
+            entry.push(field, Raw::string(&text));
+        }
+        let comments = comments(cell);
+        if !comments.is_empty() {
+            entry.push(COMMENTS, Raw::array(&comments));
         }
         entry
     }
@@ -211,6 +227,12 @@ fn is_type_read(cell: Cell<'_>, word: &str, message: &Message) -> bool {
 fn unread_text(cell: Cell<'_>) -> Option<String> {
     let text = match cell.role() {
         CellRole::CompactBoundary | CellRole::Tombstone => cell.content().into_owned(),
+        // Bytes that are no text are read as well as they can be.
+        CellRole::CodeOutput if cell.get(MetaKey::Encoding) == Some("base64") => {
+            let bytes = decode_output(cell);
+            let is_text = std::str::from_utf8(&bytes).is_ok();
+            return (!is_text).then(|| cell.content().into_owned());
+        }
         CellRole::Block | CellRole::UserBlock | CellRole::Progress
             if cell.get(MetaKey::Json).is_some() || cell.role() != CellRole::Progress =>
         {
@@ -235,6 +257,25 @@ fn unread_text(cell: Cell<'_>) -> Option<String> {
         | CellRole::Details => return None,
     };
     (!text.trim().is_empty()).then_some(text)
+}
+
+/// Returns the bytes of an output that holds them as base64.
+fn decode_output(cell: Cell<'_>) -> Vec<u8> {
+    let (chunks, _) = output::decode(&cell.content(), true);
+    chunks.into_iter().flat_map(|chunk| chunk.bytes).collect()
+}
+
+/// Returns the comments in the XML of a call.
+fn comments(cell: Cell<'_>) -> Vec<Raw> {
+    if cell.role() != CellRole::ToolCall {
+        return Vec::new();
+    }
+    let text = cell.content();
+    let starts = text.split("<!--").skip(1);
+    let comments = starts.filter_map(|rest| rest.split_once("-->"));
+    comments
+        .map(|(comment, _)| Raw::string(comment.trim()))
+        .collect()
 }
 
 /// Returns the text around the first code block of a cell; nothing if there is none, since the whole text is read then.
@@ -308,21 +349,17 @@ fn is_read_of_any(
         MetaKey::Part => !is_head,
         MetaKey::Reasoning => role == CellRole::Thinking,
         MetaKey::Status => role == CellRole::ToolResult && ["success", "failed"].contains(&value),
-        MetaKey::Name => role == CellRole::ToolCall,
+        MetaKey::Name => role == CellRole::ToolCall && has_call(message, value),
         MetaKey::CallId => {
             let is_of_result = role == CellRole::ToolResult && answers(message, value);
             role == CellRole::ToolCall || is_of_result
         }
-        MetaKey::Result => {
-            let shapes = ["empty", "none", "text", "blocks"];
-            role == CellRole::ToolResult && shapes.contains(&value)
-        }
+        MetaKey::Result => role == CellRole::ToolResult && RESULT_FORMS.contains(&value),
         MetaKey::MimeType => is_binary,
-        MetaKey::Encoding => {
-            value == "base64"
-                && (is_code_output(cell) || (is_binary && cell.kind() == CellKind::Output))
+        MetaKey::Encoding => value == "base64" && is_binary && cell.kind() == CellKind::Output,
+        MetaKey::History => {
+            role == CellRole::ToolCall && History::parse(value) == Some(History::Exclude)
         }
-        MetaKey::History => role == CellRole::ToolCall && History::parse(value).is_some(),
         MetaKey::Author => value.is_empty() || message.author.as_deref() == Some(value),
         MetaKey::AgentId => message.agent_id.as_deref() == Some(value),
         MetaKey::Json => role == CellRole::ToolResult && value == "block",
@@ -377,12 +414,22 @@ fn answers(message: &Message, call: &str) -> bool {
     results.iter().any(|answered| answered == call)
 }
 
+/// Returns whether a message makes a call of this name.
+fn has_call(message: &Message, name: &str) -> bool {
+    let blocks = message.body.content();
+    let Some(Content::Blocks(blocks)) = blocks else {
+        return false;
+    };
+    let mut calls = blocks.iter().filter_map(Block::as_tool_use);
+    calls.any(|call| call.name == name)
+}
+
 /// Returns whether an attribute is read of the head of a message, which describes the message.
 fn is_read_of_head(cell: Cell<'_>, key: MetaKey, value: &str, message: &Message) -> bool {
     let role = cell.role();
     let is_number = || value.parse::<u64>().is_ok();
     match key {
-        MetaKey::History => History::parse(value).is_some(),
+        MetaKey::History => History::parse(value) == Some(message.history),
         MetaKey::Summary => message.history != History::Include,
         MetaKey::Parent => value.is_empty() || message.parent_id.is_some() || cell.is_rewind_mark(),
         MetaKey::Through => role == CellRole::Summary,
@@ -397,7 +444,10 @@ fn is_read_of_head(cell: Cell<'_>, key: MetaKey, value: &str, message: &Message)
         | MetaKey::ReasoningTokens => is_number() && message.usage.is_some(),
         MetaKey::Error => value == "1",
         MetaKey::StopReason => matches!(message.body, Body::Assistant(_)),
-        MetaKey::Source => matches!(message.body, Body::User(_)),
+        MetaKey::Source => match &message.body {
+            Body::User(body) => body.source.as_ref().is_some_and(|it| it.as_str() == value),
+            _ => false,
+        },
         MetaKey::Kind => matches!(role, CellRole::Attachment | CellRole::Notification),
         MetaKey::Path => role == CellRole::Attachment,
         MetaKey::From | MetaKey::To => role == CellRole::Summary,
@@ -465,6 +515,16 @@ fn file_record(document: &Document, session: &SessionId, cells: &CellUse) -> Opt
     if !rest.is_empty() {
         own.push(CELLS, Raw::array(&rest));
     }
+    let details = document
+        .cells()
+        .filter(|cell| cell.role() == CellRole::Details);
+    let around: Vec<String> = details
+        .map(|cell| unread_details(&cell.content()))
+        .filter(|text| !text.is_empty())
+        .collect();
+    if !around.is_empty() {
+        own.push(DETAILS, Raw::string(&around.join("\n\n")));
+    }
     if !own.is_empty() {
         changes.push(KEY, own.to_raw());
     }
@@ -479,6 +539,16 @@ fn file_record(document: &Document, session: &SessionId, cells: &CellUse) -> Opt
         session_id: session.clone(),
         ..Message::new(derived_id(session, "message file"), body)
     })
+}
+
+/// Returns the text of a details cell that is no details.
+fn unread_details(text: &str) -> String {
+    if fenced_json(text).is_some() {
+        return text_beside_json(text);
+    }
+    let lines = text.lines();
+    let unread: Vec<&str> = lines.filter(|line| RawMap::parse(line).is_err()).collect();
+    unread.join("\n").trim().to_string()
 }
 
 /// Returns the YAML of the frontmatter, unless it says nothing but the id of the conversation.

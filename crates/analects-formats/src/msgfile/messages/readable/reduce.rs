@@ -1,8 +1,8 @@
 //! A message reduced to what its cells can say to a person. Everything else is counted in [`LeftBehind`].
 
 use analects_core::{
-    Assistant, Attachment, Block, Body, Content, History, Message, Notification, Raw, RawMap,
-    Summary, System, Text, User,
+    Assistant, Attachment, Block, Body, Content, Document, History, Image, Message, Notification,
+    Raw, RawMap, Source, Summary, System, Text, User,
 };
 
 use super::LeftBehind;
@@ -69,6 +69,7 @@ fn reduce_body(body: &Body, left_behind: &mut LeftBehind) -> Option<Body> {
         Body::Attachment(body) => reduce_attachment(body, left_behind).map(Body::Attachment),
         Body::Notification(body) => reduce_notification(body, left_behind).map(Body::Notification),
         Body::Summary(body) => {
+            left_behind.provider_details += usize::from(body.count.is_some());
             let text = plain(&body.text);
             let body = Summary {
                 text,
@@ -188,9 +189,14 @@ fn reduce_block(block: &Block, left_behind: &mut LeftBehind) -> Option<Block> {
             left_behind.provider_details += unsaid_extra(&result.extra);
             false
         }
-        Block::Image(_) | Block::RedactedThinking(_) | Block::Document(_) | Block::Other(_) => {
+        Block::Image(Image { source, extra }) | Block::Document(Document { source, extra }) => {
+            // A cell with the bytes has no place for anything else. Other sources become JSON, which keeps everything.
+            if let Some(Source::Base64 { .. }) = Source::of(source) {
+                left_behind.provider_details += extra.len();
+            }
             false
         }
+        Block::RedactedThinking(_) | Block::Other(_) => false,
     };
     (!is_empty).then_some(block)
 }
@@ -212,6 +218,11 @@ fn text_of(content: &Content, left_behind: &mut LeftBehind) -> Option<Content> {
             .iter()
             .filter(|block| !matches!(block, Block::Text(_)));
         left_behind.provider_details += others.count();
+        for block in blocks {
+            if let Block::Text(text) = block {
+                left_behind.provider_details += text.extra.len();
+            }
+        }
     }
     let text = content.text();
     (!text.is_empty()).then_some(Content::Text(Text::Plain(text)))

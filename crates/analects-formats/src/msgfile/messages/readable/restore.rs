@@ -8,7 +8,7 @@ use analects_core::{Raw, RawMap, StateChange};
 use crate::msgfile::frontmatter::yaml::scalar;
 use crate::msgfile::messages::cells::MessageCells;
 use crate::msgfile::messages::provenance::{
-    ATTRIBUTES, CELLS, FRONTMATTER, ID, JUNK, KEY, TEXT, TITLE, TYPE, is_generated,
+    ATTRIBUTES, CELLS, FRONTMATTER, ID, JUNK, KEY, OUTPUT, TEXT, TITLE, TYPE, is_generated,
 };
 use crate::msgfile::{NewCell, frontmatter};
 
@@ -139,9 +139,16 @@ impl RestoredIds {
                 TYPE if cell.attributes.iter().any(|(key, _)| key == "author") => {
                     cell.type_word = text;
                 }
+                OUTPUT if is_output => cell.content = text,
                 TEXT if cell.content.is_empty() => cell.content = text,
                 TEXT => cell.content.push_str(&format!("\n\n{text}")),
-                ATTRIBUTES => restore_attributes(value, cell),
+                ATTRIBUTES => {
+                    restore_attributes(value, cell);
+                    if entry.get(OUTPUT).is_none() {
+                        // The text is no base64 any more.
+                        cell.attributes.retain(|(key, _)| key != "encoding");
+                    }
+                }
                 JUNK => unsaid += 1,
                 _ => unsaid += 1,
             }
