@@ -103,7 +103,7 @@ fn an_interrupted_call_gets_a_result_that_says_so() {
         let turns = vec![
             user(&[&text("Hi")]),
             model(&[&call("a", "w"), &call("b", "w")]),
-            user(&[&text("Go on"), &result("b", "1"), &result("b", "again")]),
+            user(&[&text("Go on"), &result("b", "1"), &result("x", "whose?")]),
         ];
         let (body, told) = sent(api, turns);
         assert!(body.ends_with(&end), "{body}\n{end}");
