@@ -117,6 +117,7 @@ pub(super) fn assemble(
     let mut turns: Vec<PlacedItem> = Vec::new();
     let mut pieces = pieces.into_iter().peekable();
     while let Some((at, piece)) = pieces.next() {
+        let known_changes = changes.len();
         let fields = match piece {
             Piece::Said { mut fields, .. } => {
                 if role(&fields) == "assistant" {
@@ -127,7 +128,14 @@ pub(super) fn assemble(
             }
             Piece::Result { fields, .. } => user_turn(Raw::array(&[fields.to_raw()])),
         };
-        push_turn(at, fields, &mut turns);
+        let is_said = push_turn(at, fields, &mut turns);
+        if !is_said && changes.len() == known_changes {
+            changes.push(OrderChange {
+                at: Some(at),
+                what: "message",
+                why: "there is no place for what it says; it is left out",
+            });
+        }
     }
     if turns
         .first()
@@ -148,16 +156,18 @@ fn user_turn(content: Raw) -> RawMap {
     RawMap::from([("role", Raw::string("user")), ("content", content)])
 }
 
-/// Adds a message to the last turn if it is of the same role, else as a new one. An empty message is left out.
-fn push_turn(at: usize, fields: RawMap, turns: &mut Vec<PlacedItem>) {
-    let is_empty = fields
-        .get("content")
-        .is_none_or(|content| content.as_str() == "[]");
+/// Adds a message to the last turn if it is of the same role, else as a new one. False for a message without content,
+/// which is left out.
+fn push_turn(at: usize, fields: RawMap, turns: &mut Vec<PlacedItem>) -> bool {
+    let content = fields.get("content");
+    if content.is_none_or(|content| content.as_str() == "[]") {
+        return false;
+    }
     match turns.last_mut() {
-        _ if is_empty => {}
         Some((_, last)) if are_one(last, &fields) => join(last, fields),
         _ => turns.push((at, fields)),
     }
+    true
 }
 
 /// Removes from a turn of the model what the API refuses: halves of calls that the provider runs, thoughts at the end,
