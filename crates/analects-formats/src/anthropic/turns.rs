@@ -128,7 +128,7 @@ pub(super) fn assemble(
             }
             Piece::Result { fields, .. } => user_turn(Raw::array(&[fields.to_raw()])),
         };
-        let is_said = push_turn(at, fields, &mut turns);
+        let is_said = push_turn(at, fields, &mut turns, changes);
         if !is_said && changes.len() == known_changes {
             changes.push(OrderChange {
                 at: Some(at),
@@ -158,13 +158,27 @@ fn user_turn(content: Raw) -> RawMap {
 
 /// Adds a message to the last turn if it is of the same role, else as a new one. False for a message without content,
 /// which is left out.
-fn push_turn(at: usize, fields: RawMap, turns: &mut Vec<PlacedItem>) -> bool {
+fn push_turn(
+    at: usize,
+    fields: RawMap,
+    turns: &mut Vec<PlacedItem>,
+    changes: &mut Vec<OrderChange>,
+) -> bool {
     let content = fields.get("content");
     if content.is_none_or(|content| content.as_str() == "[]") {
         return false;
     }
     match turns.last_mut() {
-        Some((_, last)) if are_one(last, &fields) => join(last, fields),
+        Some((first, last)) if are_one(last, &fields) => {
+            join(last, fields);
+            if *first != at {
+                changes.push(OrderChange {
+                    at: Some(at),
+                    what: "grouping",
+                    why: "roles take turns, so messages of one role become one",
+                });
+            }
+        }
         _ => turns.push((at, fields)),
     }
     true
