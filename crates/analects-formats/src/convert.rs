@@ -21,7 +21,7 @@
 //!
 //! 1. A [`Format`] creates a [`FormatReader`] and a [`FormatWriter`]. [`FORMATS`] lists all of them. [`detect`] and
 //!    [`format_for_name`] choose one.
-//! 2. A [`Conversion`] connects a reader with a writer and collects problems and [`Loss`](crate::Loss)es.
+//! 2. A [`Conversion`] connects a reader with a writer and collects problems and [`Loss`]es.
 //! 3. Some formats need a [`FirstPass`] over the conversation. A [`FirstPassRunner`] does it for large files. Small
 //!    conversations are buffered instead.
 //! 4. [`LineSplitter`] and [`WholeFile`] are for implementing readers.

@@ -1,4 +1,4 @@
-//! What a conversion loses. A writer says what a reader of its output would get, and the [`difference`] to the source is
+//! What a conversion loses. A writer says what a reader of its output would get, and the difference to the source is
 //! what is lost. So a field that a writer forgets is listed without anybody having thought of it.
 //!
 //! A loss has a name, such as `title` or `usage`, and its name decides its [`LossKind`]. Names and ids that a reader made

@@ -14,8 +14,8 @@
 //!     check.push(line);
 //! }
 //! let (_, plan) = check.finish(&mut CountingIds::default(), Timestamp::UNIX_EPOCH);
-//! assert!(!plan.line(1, &file[..50]).is_aside);
-//! let torn = plan.line(2, &file[50..]);
+//! assert!(!plan.line(1, &file[..46]).is_aside);
+//! let torn = plan.line(2, &file[46..]);
 //! assert!(torn.is_aside && torn.lines.is_empty());
 //! assert_eq!(torn.changes, ["it was cut off while it was written; left out"]);
 //! ```

@@ -1,8 +1,10 @@
 //! What a message loses: the parts that differ when it is read back, by name. Messages and blocks are taken apart in full,
 //! so that the compiler asks about a new field.
 
+use std::collections::{HashMap, VecDeque};
+
 use analects_core::{
-    Assistant, Attachment, Block, Body, CompactBoundary, Content, Document, Image, Message,
+    Assistant, Attachment, Block, Body, CompactBoundary, Content, Document, Image, Json, Message,
     MessageId, Notification, Other, Progress, Raw, RawMap, RedactedThinking, Revision, StateChange,
     StopReason, Summary, System, Text, TextBlock, Thinking, TokenUsage, Tombstone, ToolResult,
     ToolUse, User,
@@ -474,24 +476,36 @@ fn is_other_form(wanted: &Body, kept: &Body) -> bool {
 
 /// For each block, the position of the same one among those that are kept, or else of one of its sort.
 fn pairs(wanted: &[Block], kept: &[Block]) -> Vec<Option<usize>> {
-    let mut is_taken = vec![false; kept.len()];
     let mut pairs = vec![None; wanted.len()];
-    let mut take = |is_it: &dyn Fn(&Block) -> bool| {
-        let mut free = (0..kept.len()).filter(|at| !is_taken[*at]);
-        let at = free.find(|at| is_it(&kept[*at]))?;
-        is_taken[at] = true;
-        Some(at)
-    };
-    for (block, pair) in wanted.iter().zip(&mut pairs) {
-        *pair = take(&|kept| kept == block);
-    }
-    for (block, pair) in wanted.iter().zip(&mut pairs) {
-        if pair.is_none() {
-            let name = block_name(block);
-            *pair = take(&|kept| block_name(kept) == name);
+    let mut is_taken = vec![false; kept.len()];
+    pair_by(wanted, kept, &mut pairs, &mut is_taken, Block::to_json);
+    pair_by(wanted, kept, &mut pairs, &mut is_taken, block_name);
+    pairs
+}
+
+/// Pairs blocks that have no partner yet with free ones of the same key, in order.
+fn pair_by(
+    wanted: &[Block],
+    kept: &[Block],
+    pairs: &mut [Option<usize>],
+    is_taken: &mut [bool],
+    key: impl Fn(&Block) -> String,
+) {
+    let mut free: HashMap<String, VecDeque<usize>> = HashMap::new();
+    for (at, block) in kept.iter().enumerate() {
+        if !is_taken[at] {
+            free.entry(key(block)).or_default().push_back(at);
         }
     }
-    pairs
+    for (block, pair) in wanted.iter().zip(pairs) {
+        if pair.is_some() {
+            continue;
+        }
+        if let Some(at) = free.get_mut(&key(block)).and_then(VecDeque::pop_front) {
+            is_taken[at] = true;
+            *pair = Some(at);
+        }
+    }
 }
 
 /// Returns a text without white space, to find out whether its words are said.

@@ -71,7 +71,7 @@ impl<'a> Cell<'a> {
         id.filter(|id| !id.is_empty())
     }
 
-    /// Its id, or else the [number](Document::number_of) that it gets as its id.
+    /// Its id, or else the number that it gets as its id.
     pub fn name(self) -> Cow<'a, str> {
         match self.id() {
             Some(id) => Cow::Borrowed(id),

@@ -61,7 +61,7 @@ pub fn items(document: &Document) -> Vec<Item> {
 /// use analects_formats::msgfile::{decode, item::{MessageItem, item}};
 ///
 /// let document = decode("# %% [^a]\n\nHello\n\n# %%\n\nBye\n");
-/// assert_eq!(item(&document, 1).unwrap().name(), "2");
+/// assert_eq!(item(&document, 1).unwrap().name(), "1");
 /// assert_eq!(item(&document, "a").unwrap().name(), "a");
 /// assert_eq!(item(&document, "nobody"), None);
 /// assert_eq!(item(&document, 2), None);
